@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flow: sources -> [record] -> timeline -> attribution -> report.
+// The one record. Every source, live or recorded, emits this type and nothing else, so that a trace
+// file exercises the very code that runs inside a job.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "record/ids.hpp"
+#include "record/time.hpp"
+
+namespace gpudiag {
+
+enum class RecordKind : std::uint8_t {
+  kApiCall,      ///< a CUDA call on a host thread; `api`, thread, correlation, name
+  kKernel,       ///< operation; device, context, stream, correlation, graph, name, value = launch shape hash
+  kMemcpy,       ///< operation; `copy`, value = bytes
+  kMemset,       ///< operation; value = bytes
+  kGraph,        ///< operation: a graph recorded only as a whole
+  kSync,         ///< what a wait waited for; `sync`, stream, correlation, value = EventId,
+                 ///< value2 = correlation of the event's record call (0: the latest record of it)
+  kEventRecord,  ///< an event was recorded on a stream; stream, correlation, value = EventId
+  kRange,        ///< what a host thread was inside of; `range`, thread, name
+  kMark,         ///< an iteration ends here and the next begins; `mark`, thread, name = label,
+                 ///< value = index or kNoIndex; start == end
+  kGap,          ///< we recorded nothing in [start, end) (`gap` says why)
+  kLost,         ///< value records were lost before `start`; end == start
+  kOwn,          ///< [start, end) on `thread` was spent in our own code; may lie inside an API call
+  kTick,         ///< everything that ended before `start` has been delivered; drives time-outs
+};
+
+/// What a CUDA call does to its caller and to the device.
+enum class ApiClass : std::uint8_t {
+  kOther,        ///< returns at once
+  kLaunch,       ///< kernel launch
+  kGraphLaunch,
+  kMemcpy,       ///< synchronous form: may block
+  kMemcpyAsync,  ///< may block all the same when memory is pageable
+  kMemset,
+  kStreamSync,
+  kDeviceSync,
+  kEventSync,
+  kEventRecord,
+  kStreamWait,
+  kQuery,        ///< cudaEventQuery, cudaStreamQuery
+  kMalloc,       ///< device memory, synchronising
+  kFree,
+  kHostMalloc,   ///< pinned memory, registering included
+  kHostFree,
+  kPoolMalloc,   ///< stream-ordered, does not synchronise
+  kPoolFree,
+  kCapture,      ///< stream capture begin and end
+  kInstantiate,  ///< graph instantiate, update
+  kModule,       ///< module and library loading, function look-up
+};
+
+enum class CopyKind : std::uint8_t { kUnknown, kHostToDevice, kDeviceToHost, kDeviceToDevice, kPeer, kHostToHost };
+
+enum class SyncKind : std::uint8_t { kUnknown, kEvent, kStreamWaitsEvent, kStream, kContext };
+
+/// Where a range came from: decides what it may be evidence for.
+enum class RangeSource : std::uint8_t {
+  kUser,        ///< gpudiag's own range API; `cause` may be set
+  kNvtx,
+  kAnnotation,  ///< record_function and the like
+  kOperator,    ///< framework operator (aten::…)
+  kPython,      ///< Python frame
+  kHook,        ///< one of gpudiag's framework hooks; `cause` is set
+};
+
+/// In falling order of trust.
+enum class MarkSource : std::uint8_t { kStep, kProfilerStep, kPattern, kOptimizer, kPeriod, kWindow };
+
+enum class GapReason : std::uint8_t { kStoodAside, kShed, kStopped };
+
+namespace record_flag {
+inline constexpr std::uint16_t kUntimed = 1u << 0;       ///< the tracer could not time it (start = end = 0)
+inline constexpr std::uint16_t kNegative = 1u << 1;      ///< end before start
+inline constexpr std::uint16_t kForeignClock = 1u << 2;  ///< far outside the session
+inline constexpr std::uint16_t kIncomplete = 1u << 3;    ///< no end was recorded
+inline constexpr std::uint16_t kDefective = kUntimed | kNegative | kForeignClock | kIncomplete;
+inline constexpr std::uint16_t kPageable = 1u << 4;      ///< copy from or to pageable host memory
+inline constexpr std::uint16_t kAsync = 1u << 5;         ///< copy was asked for asynchronously
+inline constexpr std::uint16_t kDriverApi = 1u << 6;     ///< driver call (cu…); may nest in a runtime call
+inline constexpr std::uint16_t kFailed = 1u << 7;        ///< the call returned an error
+inline constexpr std::uint16_t kBlocksNever = 1u << 8;   ///< known not to wait for the device
+}  // namespace record_flag
+
+inline constexpr std::uint64_t kNoIndex = ~std::uint64_t{0};
+
+/// Plain data, written to recordings field by field. Fields that a kind does not use are at their
+/// defaults. Thread safety: a value; share it as such.
+struct Record {
+  TimePoint start;
+  TimePoint end;
+  std::uint64_t value = 0;
+  std::uint64_t value2 = 0;
+  ProcessId process{};
+  ThreadId thread{};
+  DeviceId device = kNoDevice;
+  ContextId context{};
+  StreamId stream = kNoStream;
+  CorrelationId correlation = kNoCorrelation;
+  GraphId graph{};
+  NameId name = kNoName;
+  std::uint16_t flags = 0;
+  RecordKind kind = RecordKind::kTick;
+  ApiClass api = ApiClass::kOther;
+  CopyKind copy = CopyKind::kUnknown;
+  SyncKind sync = SyncKind::kUnknown;
+  RangeSource range = RangeSource::kUser;
+  MarkSource mark = MarkSource::kStep;
+  GapReason gap = GapReason::kStoodAside;
+  /// Cause and sub-cause of a range, as numbers of attribution/cause.hpp plus one; 0: look the name up.
+  std::uint8_t cause = 0;
+  std::uint8_t sub_cause = 0;
+
+  constexpr bool operator==(const Record&) const = default;
+  constexpr bool has(std::uint16_t flag) const { return (flags & flag) != 0; }
+  constexpr Interval interval() const { return {start, end}; }
+  constexpr bool is_operation() const {
+    return kind == RecordKind::kKernel || kind == RecordKind::kMemcpy || kind == RecordKind::kMemset ||
+           kind == RecordKind::kGraph;
+  }
+};
+
+static_assert(std::is_trivially_copyable_v<Record>);
+
+}  // namespace gpudiag
