@@ -45,4 +45,9 @@ if(GPUDIAG_SANITIZE)
   add_link_options("-fsanitize=${GPUDIAG_SANITIZE}")
 endif()
 
+# The fuzzers steer by the coverage of our libraries.
+if(GPUDIAG_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 find_package(Threads REQUIRED)
