@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The C API of libgpudiag: start a session, mark iterations and ranges, read the ledger.
+ *
+ * A program that is run under `gpudiag run` or with libgpudiag_inject.so preloaded needs none of
+ * this. Link it to mark iterations and to name what the host does:
+ *
+ *     gpudiag_start(NULL);                    // options from GPUDIAG_* and defaults
+ *     for (;;) {
+ *       gpudiag_range_push("next batch", GPUDIAG_CAUSE_DATA_LOADING);
+ *       load_batch();
+ *       gpudiag_range_pop();
+ *       train();
+ *       gpudiag_step();                       // an iteration ends here and the next begins
+ *     }
+ *     gpudiag_stop();                         // optional: exit does it too
+ *
+ * There is one session in a process. Where several copies of the library are in it (injected,
+ * linked, imported by Python) the first that starts owns the session and the others forward to it.
+ *
+ * Every function may be called from any thread, before a session starts and after it has stopped
+ * (then it costs a few nanoseconds and does nothing), and in a forked child (likewise). None throws,
+ * aborts, prints to stdout or changes the exit status. None needs a GPU, a driver or CUDA headers.
+ * All times are nanoseconds.
+ */
+#ifndef GPUDIAG_GPUDIAG_H
+#define GPUDIAG_GPUDIAG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define GPUDIAG_API __attribute__((visibility("default")))
+#else
+#define GPUDIAG_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Version of the interface described here; see gpudiag_version(). */
+#define GPUDIAG_API_VERSION 1
+
+/** What gpudiag_start() says. Everything from 0 up means that the other calls take effect. */
+typedef enum gpudiag_status {
+  GPUDIAG_OK = 0,         /**< this call started the session */
+  GPUDIAG_RUNNING = 1,    /**< a session was there already (injected, say); its options stand */
+  GPUDIAG_OFF = -1,       /**< switched off by GPUDIAG_ENABLED=off or by the options */
+  GPUDIAG_FAILED = -2,    /**< a line on stderr says why; the program runs on without a ledger */
+  GPUDIAG_FORKED = -3     /**< this process was forked from one with a session */
+} gpudiag_status;
+
+/** Causes of idle time, for ranges whose meaning the caller knows. docs/ledger explains each. */
+typedef enum gpudiag_cause {
+  GPUDIAG_CAUSE_NONE = 0, /**< not said: the table of range names decides (GPUDIAG_RANGES) */
+  GPUDIAG_CAUSE_DATA_LOADING = 1,
+  GPUDIAG_CAUSE_COMMUNICATION_WAIT = 2,
+  GPUDIAG_CAUSE_LAUNCH_OVERHEAD = 3,
+  GPUDIAG_CAUSE_SYNC = 4,
+  GPUDIAG_CAUSE_ALLOCATION = 5,
+  GPUDIAG_CAUSE_CHECKPOINT = 6,
+  GPUDIAG_CAUSE_HOST = 7,
+  GPUDIAG_CAUSE_DEPENDENCY = 8,
+  GPUDIAG_CAUSE_UNKNOWN = 9
+} gpudiag_cause;
+
+/** Number of causes; gpudiag_iteration::idle_by_cause_ns is indexed by `cause - 1`. */
+#define GPUDIAG_CAUSE_COUNT 9
+
+/** Options of a session. Each is named like its environment variable GPUDIAG_<NAME>, which it
+ *  overrides; text that is NULL and numbers that are negative leave the variable, then the default,
+ *  in force. docs/configuration.md lists meanings, allowed values and defaults. A wrong value is
+ *  one line on stderr and the default. Fill it with gpudiag_options_init(). */
+typedef struct gpudiag_options {
+  size_t size;             /**< sizeof(gpudiag_options) of the caller */
+  const char* enabled;     /**< "on", "off" */
+  const char* log;         /**< "on", "every", "off" or a file */
+  const char* dir;         /**< folder for gpudiag.iteration/1 files and recordings */
+  const char* record;      /**< "on", "off": write a gpudiag.records/1 recording into `dir` */
+  const char* callbacks;   /**< "auto", "on", "off" */
+  const char* nvtx;        /**< "on", "off" */
+  const char* ranges;      /**< rules `regex=cause`, separated by ';' */
+  const char* iteration;   /**< regex: ranges so named are iterations */
+  const char* cupti;       /**< path of libcupti */
+  double budget;           /**< percent of host time that gpudiag may take */
+  int32_t rank;            /**< rank of this process in the job */
+} gpudiag_options;
+
+/** Sets every field to "not said". `size` is sizeof(gpudiag_options). */
+GPUDIAG_API void gpudiag_options_init(gpudiag_options* options, size_t size);
+
+/** Starts the session of this process, or joins the one that is there. `options` may be NULL.
+ *  Safe at any time, before CUDA is used as well as after; kernels launched before are not seen. */
+GPUDIAG_API gpudiag_status gpudiag_start(const gpudiag_options* options);
+
+/** Delivers and writes what has been recorded and ends the session, if this process owns one; waits
+ *  at most two seconds for records that are still with the driver. A session may be started again. */
+GPUDIAG_API void gpudiag_stop(void);
+
+/** 1 while a session records in this process, else 0. */
+GPUDIAG_API int gpudiag_active(void);
+
+/** GPUDIAG_API_VERSION of the library at run time. */
+GPUDIAG_API int gpudiag_version(void);
+
+/** An iteration of the training loop ends here and the next begins. Iterations are numbered from 0.
+ *  Call it at one place of one thread. [hot: no lock, no allocation, no system call] */
+GPUDIAG_API void gpudiag_step(void);
+
+/** The same with the job's own number for the iteration that ends. [hot] */
+GPUDIAG_API void gpudiag_step_number(uint64_t number);
+
+/** The calling thread enters a range; ranges of a thread nest. The name is copied, its first 200
+ *  bytes count; NULL is "". With a cause, idle time behind the range is charged to that cause.
+ *  [hot] */
+GPUDIAG_API void gpudiag_range_push(const char* name, gpudiag_cause cause);
+
+/** Leaves the innermost range that this thread entered; nothing where there is none. [hot] */
+GPUDIAG_API void gpudiag_range_pop(void);
+
+/** Reports, after the fact, that the calling thread was inside `name` in [start_ns, end_ns) of
+ *  gpudiag_now_ns(). [hot] */
+GPUDIAG_API void gpudiag_annotate(const char* name, gpudiag_cause cause, int64_t start_ns,
+                                  int64_t end_ns);
+
+/** The session's clock: CLOCK_MONOTONIC. [hot] */
+GPUDIAG_API int64_t gpudiag_now_ns(void);
+
+/** The ledger of one iteration on one device. Exactly:
+ *    wall = compute + communication + copy + idle,   idle = sum of idle_by_cause. */
+typedef struct gpudiag_iteration {
+  size_t size;          /**< bytes of this struct that are filled */
+  uint64_t index;
+  int32_t rank;
+  uint32_t device;
+  int32_t valid;        /**< 0: some of its records are defective; it is in no sum */
+  int32_t partial;      /**< 1: first or last, may be cut */
+  int64_t wall_ns;
+  int64_t compute_ns;
+  int64_t communication_ns;
+  int64_t copy_ns;
+  int64_t idle_ns;
+  int64_t idle_by_cause_ns[GPUDIAG_CAUSE_COUNT];
+  int64_t own_ns;       /**< time spent in gpudiag on the loop's threads */
+} gpudiag_iteration;
+
+/** Copies the latest iteration that was closed. `iteration->size` must hold the size of the
+ *  caller's struct. Returns 1, or 0 where none has been closed yet. */
+GPUDIAG_API int gpudiag_last(gpudiag_iteration* iteration);
+
+/** Called for every iteration that closes, on gpudiag's own thread, up to two seconds after it
+ *  ended. It must not call CUDA, and it must not call gpudiag_stop(). */
+typedef void (*gpudiag_iteration_callback)(const gpudiag_iteration* iteration, void* user);
+
+/** Sets the callback, NULL for none. It may still be running once for another iteration when this
+ *  returns. */
+GPUDIAG_API void gpudiag_on_iteration(gpudiag_iteration_callback callback, void* user);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
