@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job.hpp"
+
+#include <string>
+
+namespace gpudiag::truth {
+
+Cause cause_of(Trouble trouble) {
+  switch (trouble) {
+    case Trouble::kLoaderInline:
+    case Trouble::kLoaderWorkers: return Cause::kDataLoading;
+    case Trouble::kSync:
+    case Trouble::kDeviceSync: return Cause::kSync;
+    case Trouble::kLaunch: return Cause::kLaunchOverhead;
+    case Trouble::kLoggerLabelled:
+    case Trouble::kLoggerAnonymous: return Cause::kHost;
+    case Trouble::kMalloc: return Cause::kAllocation;
+    case Trouble::kCheckpoint: return Cause::kCheckpoint;
+  }
+  return Cause::kUnknown;
+}
+
+namespace {
+
+constexpr std::uint64_t kBatchBytes = 4u << 20;
+constexpr std::uint32_t kEventRing = 4;  // events that exist once an iteration are reused in turn
+constexpr std::uint32_t kWorkers = 2;
+constexpr DurationNs kOrdinaryFetch = microseconds(20);
+
+enum StreamIndex : std::uint32_t { kMain, kSide, kCopies, kBackground, kIdle, kLate, kOther, kStreamCount };
+enum EventIndex : std::uint32_t {
+  kFork, kJoin = kFork + kEventRing, kBatch = kJoin + kEventRing, kStepDone = kBatch + kEventRing,
+  kLateDone = kStepDone + kEventRing, kToOther = kLateDone + kEventRing, kFromOther = kToOther + kEventRing,
+  kCopied = kFromOther + kEventRing, kEventCount,
+};
+enum SemaphoreIndex : std::uint32_t { kBackwardGo, kBackwardDone, kBatches, kSlots, kSemaphoreCount };
+
+class Writer {
+ public:
+  Writer(const JobShape& shape, const Troubles& possible, const Troubles& present)
+      : shape_(shape), possible_(possible), present_(present) {
+    program_.queue_depth = shape.queue_depth;
+    program_.devices = shape.two_devices ? 2 : 1;
+    program_.events = kEventCount;
+    program_.streams.assign(kStreamCount, Stream{});
+    program_.streams[kBackground].foreground = false;
+    program_.streams[kOther].device = shape.two_devices ? 1 : 0;
+    program_.semaphores.assign(kSemaphoreCount, 0);
+    program_.semaphores[kSlots] = shape.prefetch_thread ? 2 : 2 * kWorkers;
+    free_launches_ = may(Trouble::kLaunch) && !has(Trouble::kLaunch);
+  }
+
+  Program write() {
+    Script main{"main", {}};
+    Script autograd{"autograd", {}};
+    for (std::uint32_t i = 0; i < shape_.iterations; ++i) {
+      step(main, i);
+      if (shape_.autograd_thread) autograd_step(autograd, i);
+    }
+    program_.scripts.push_back(std::move(main));
+    if (shape_.autograd_thread) program_.scripts.push_back(std::move(autograd));
+    if (shape_.prefetch_thread) program_.scripts.push_back(prefetch_thread());
+    else if (has(Trouble::kLoaderWorkers))
+      for (std::uint32_t w = 0; w < kWorkers; ++w) program_.scripts.push_back(worker(w));
+    if (shape_.background_copier) program_.scripts.push_back(background());
+    return std::move(program_);
+  }
+
+ private:
+  bool may(Trouble trouble) const { return possible_.contains(trouble); }
+  bool has(Trouble trouble) const { return present_.contains(trouble); }
+  Noise noise(std::string_view purpose, std::uint32_t iteration) const { return {shape_.seed, purpose, iteration}; }
+
+  // Single actions -----------------------------------------------------------------------------
+  static void work(Script& on, DurationNs host) {
+    if (host.ns > 0) on.actions.push_back({.what = Do::kWork, .host = host});
+  }
+  void enter(Script& on, std::string_view name, RangeSource source) {
+    on.actions.push_back({.what = Do::kEnter, .name = program_.name(name), .range = source});
+  }
+  static void leave(Script& on) { on.actions.push_back({.what = Do::kLeave}); }
+  DurationNs call_time(DurationNs host) const { return free_launches_ ? DurationNs{} : host; }
+
+  // One kernel of an operator: dispatch, launch.
+  void kernel(Script& on, std::uint32_t stream, DurationNs length, Noise& noise, std::string_view op) {
+    const DurationNs dispatch = call_time(noise.around(shape_.dispatch, 20));
+    const DurationNs launch = call_time(noise.around(shape_.launch, 20));
+    const DurationNs latency = noise.around(shape_.latency, 10);
+    enter(on, op, RangeSource::kOperator);
+    work(on, dispatch);
+    on.actions.push_back({.what = Do::kLaunch, .host = launch, .device_time = noise.around(length, shape_.noise_percent),
+                          .latency = latency, .stream = stream});
+    leave(on);
+  }
+  void graph(Script& on, std::uint32_t stream, std::uint32_t nodes, DurationNs length, Noise& noise) {
+    on.actions.push_back({.what = Do::kGraphLaunch, .host = call_time(microseconds(12)),
+                          .device_time = noise.around(length, shape_.noise_percent), .latency = microseconds(6),
+                          .count = nodes, .stream = stream});
+    work(on, call_time(shape_.dispatch));
+  }
+  void copy(Script& on, std::uint32_t stream, CopyKind kind, std::uint64_t bytes, bool pageable, bool blocks) {
+    on.actions.push_back({.what = Do::kCopy, .host = call_time(microseconds(5)), .latency = microseconds(2),
+                          .count = bytes, .stream = stream, .copy = kind, .blocks = blocks, .pageable = pageable});
+  }
+  void record(Script& on, std::uint32_t event, std::uint32_t stream) {
+    on.actions.push_back({.what = Do::kRecord, .host = call_time(microseconds(1)), .stream = stream, .event = event});
+  }
+  void stream_wait(Script& on, std::uint32_t stream, std::uint32_t event) {
+    on.actions.push_back({.what = Do::kStreamWait, .host = call_time(microseconds(1)), .stream = stream, .event = event});
+  }
+  static void event_sync(Script& on, std::uint32_t event) {
+    on.actions.push_back({.what = Do::kEventSync, .host = microseconds(2), .event = event});
+  }
+  static void stream_sync(Script& on, std::uint32_t stream) {
+    on.actions.push_back({.what = Do::kStreamSync, .host = microseconds(2), .stream = stream});
+  }
+  static void take(Script& on, std::uint32_t semaphore) { on.actions.push_back({.what = Do::kTake, .semaphore = semaphore}); }
+  static void put(Script& on, std::uint32_t semaphore) { on.actions.push_back({.what = Do::kPut, .semaphore = semaphore}); }
+
+  void item(Script& on, std::uint32_t stream) {
+    enter(on, "aten::item", RangeSource::kOperator);
+    enter(on, "aten::_local_scalar_dense", RangeSource::kOperator);
+    work(on, microseconds(2));
+    Action read{.what = Do::kCopy, .host = microseconds(5), .latency = microseconds(2), .count = 4, .stream = stream,
+                .copy = CopyKind::kDeviceToHost, .blocks = shape_.item_through_pageable,
+                .pageable = shape_.item_through_pageable};
+    on.actions.push_back(read);
+    stream_sync(on, stream);
+    leave(on);
+    leave(on);
+  }
+
+  // Parts of a step ----------------------------------------------------------------------------
+  void step(Script& on, std::uint32_t i) {
+    if (shape_.wait_for_last_step && i >= 2) event_sync(on, kStepDone + (i - 2) % kEventRing);
+    fetch(on, i);
+    upload(on, i);
+    if (shape_.late_event) start_late_work(on, i);
+    forward(on, i);
+    if (has(Trouble::kDeviceSync)) on.actions.push_back({.what = Do::kDeviceSync, .host = microseconds(2)});
+    if (shape_.autograd_thread) {
+      put(on, kBackwardGo);
+      take(on, kBackwardDone);
+    } else {
+      backward(on, i);
+    }
+    optimizer(on, i);
+    record(on, kStepDone + i % kEventRing, kMain);
+    if (shape_.item_each_step) item(on, kMain);
+    logger(on, i);
+    if (has(Trouble::kCheckpoint) && i % kCheckpointEvery == kCheckpointEvery - 1) checkpoint(on, i);
+    // A moment on both sides, so that no call begins at the very nanosecond of the mark.
+    work(on, microseconds(1));
+    on.actions.push_back({.what = Do::kMark});
+    work(on, microseconds(1));
+  }
+
+  void fetch(Script& on, std::uint32_t i) {
+    const bool by_others = shape_.prefetch_thread || has(Trouble::kLoaderWorkers);
+    enter(on,
+          by_others ? "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+                    : "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+          RangeSource::kAnnotation);
+    if (by_others) take(on, kBatches);
+    else if (has(Trouble::kLoaderInline)) work(on, noise("inline", i).around(shape_.inline_load, shape_.noise_percent));
+    if (!may(Trouble::kLoaderInline) && !may(Trouble::kLoaderWorkers)) work(on, kOrdinaryFetch);
+    leave(on);
+    if (shape_.prefetch_thread) put(on, kSlots);
+    else if (has(Trouble::kLoaderWorkers)) put(on, kSlots);
+  }
+
+  void upload(Script& on, std::uint32_t i) {
+    if (shape_.prefetch_thread) {
+      stream_wait(on, kMain, kBatch + i % kEventRing);
+    } else if (shape_.prefetch_stream) {
+      if (i > 0) stream_wait(on, kMain, kBatch + (i - 1) % kEventRing);
+      copy(on, kCopies, CopyKind::kHostToDevice, kBatchBytes, false, false);
+      record(on, kBatch + i % kEventRing, kCopies);
+    } else {
+      enter(on, "aten::to", RangeSource::kOperator);
+      copy(on, kMain, CopyKind::kHostToDevice, kBatchBytes, shape_.pageable_batch, shape_.pageable_batch);
+      leave(on);
+    }
+  }
+
+  void start_late_work(Script& on, std::uint32_t i) {
+    Noise n = noise("late", i);
+    const std::int64_t forward_ns = shape_.forward_kernels * shape_.forward_kernel.ns;
+    kernel(on, kLate, DurationNs{forward_ns + 1'500'000}, n, "aten::late");
+    record(on, kLateDone + i % kEventRing, kLate);
+  }
+
+  void forward(Script& on, std::uint32_t i) {
+    Noise n = noise("forward", i);
+    if (has(Trouble::kMalloc)) allocate(on, Do::kMalloc, i);
+    if (shape_.graphs) return graph(on, kMain, shape_.forward_kernels, shape_.forward_kernel, n);
+    if (shape_.second_stream) fork(on, i);
+    for (std::uint32_t k = 0; k < shape_.forward_kernels; ++k) {
+      const bool aside = shape_.second_stream && k % 2 == 1;
+      kernel(on, aside ? kSide : kMain, shape_.forward_kernel, n, "aten::linear");
+      if (k < shape_.idle_syncs) stream_sync(on, kIdle);
+      if (shape_.tiny_copies && k % 4 == 0) copy(on, kMain, CopyKind::kHostToDevice, 1024, true, false);
+    }
+    if (shape_.second_stream) join(on, i);
+  }
+
+  void fork(Script& on, std::uint32_t i) {
+    record(on, kFork + i % kEventRing, kMain);
+    stream_wait(on, kSide, kFork + i % kEventRing);
+  }
+  void join(Script& on, std::uint32_t i) {
+    record(on, kJoin + i % kEventRing, kSide);
+    stream_wait(on, kMain, kJoin + i % kEventRing);
+  }
+
+  void backward(Script& on, std::uint32_t i) {
+    Noise n = noise("backward", i);
+    if (shape_.late_event) stream_wait(on, kMain, kLateDone + i % kEventRing);
+    if (shape_.two_devices) {
+      record(on, kToOther + i % kEventRing, kMain);
+      stream_wait(on, kOther, kToOther + i % kEventRing);
+      for (std::uint32_t k = 0; k < shape_.backward_kernels / 2; ++k)
+        kernel(on, kOther, shape_.backward_kernel, n, "autograd::engine::evaluate_function: MmBackward0");
+      record(on, kFromOther + i % kEventRing, kOther);
+      stream_wait(on, kMain, kFromOther + i % kEventRing);
+    }
+    if (shape_.graphs) return graph(on, kMain, shape_.backward_kernels, shape_.backward_kernel, n);
+    for (std::uint32_t k = 0; k < shape_.backward_kernels; ++k) {
+      kernel(on, kMain, shape_.backward_kernel, n, "autograd::engine::evaluate_function: MmBackward0");
+      if (shape_.forward_kernels + k < shape_.idle_syncs) stream_sync(on, kIdle);
+    }
+  }
+
+  void autograd_step(Script& on, std::uint32_t i) {
+    take(on, kBackwardGo);
+    backward(on, i);
+    put(on, kBackwardDone);
+  }
+
+  void optimizer(Script& on, std::uint32_t i) {
+    Noise n = noise("optimizer", i);
+    enter(on, "Optimizer.step#AdamW.step", RangeSource::kAnnotation);
+    for (std::uint32_t k = 0; k < shape_.optimizer_kernels; ++k) {
+      kernel(on, kMain, shape_.optimizer_kernel, n, "aten::_fused_adamw_");
+      if (has(Trouble::kSync)) item(on, kMain);
+    }
+    leave(on);
+    if (has(Trouble::kMalloc)) allocate(on, Do::kFree, i);
+  }
+
+  void allocate(Script& on, Do what, std::uint32_t i) {
+    Noise n = noise(what == Do::kMalloc ? "malloc" : "free", i);
+    for (std::uint32_t k = 0; k < shape_.mallocs; ++k)
+      on.actions.push_back({.what = what, .host = n.around(shape_.malloc, 20)});
+  }
+
+  void logger(Script& on, std::uint32_t i) {
+    const DurationNs length = noise("logger", i).around(shape_.logger, shape_.noise_percent);
+    if (has(Trouble::kLoggerAnonymous)) work(on, length);
+    if (!has(Trouble::kLoggerLabelled)) return;
+    enter(on, "log_metrics", RangeSource::kAnnotation);
+    work(on, length);
+    leave(on);
+  }
+
+  void checkpoint(Script& on, std::uint32_t i) {
+    enter(on, "torch.save", RangeSource::kAnnotation);
+    for (int k = 0; k < 4; ++k) {
+      copy(on, kMain, CopyKind::kDeviceToHost, 128u << 10, true, true);
+      work(on, noise("save", i).around(DurationNs{shape_.save.ns / 4}, shape_.noise_percent));
+    }
+    leave(on);
+  }
+
+  // Other threads ------------------------------------------------------------------------------
+  Script worker(std::uint32_t index) const {
+    Script script{"worker", {}, false};
+    for (std::uint32_t i = index; i < shape_.iterations; i += kWorkers) {
+      take(script, kSlots);
+      work(script, noise("worker", i).around({shape_.worker_period.ns * kWorkers}, shape_.noise_percent));
+      put(script, kBatches);
+    }
+    return script;
+  }
+
+  Script prefetch_thread() {
+    Script script{"prefetch", {}};
+    for (std::uint32_t i = 0; i < shape_.iterations; ++i) {
+      take(script, kSlots);
+      if (has(Trouble::kLoaderInline) || has(Trouble::kLoaderWorkers))
+        work(script, noise("inline", i).around(shape_.inline_load, shape_.noise_percent));
+      copy(script, kCopies, CopyKind::kHostToDevice, kBatchBytes, false, false);
+      record(script, kBatch + i % kEventRing, kCopies);
+      put(script, kBatches);
+    }
+    return script;
+  }
+
+  // Snapshots what the last step has computed, and waits for the copy.
+  Script background() const {
+    Script script{"background", {}, true, true};
+    for (std::uint32_t i = 0; i < kEventRing; ++i) {
+      script.actions.push_back({.what = Do::kStreamWait, .host = microseconds(1), .stream = kBackground, .event = kStepDone + i});
+      script.actions.push_back({.what = Do::kCopy, .host = microseconds(5), .latency = microseconds(2), .count = 1u << 20,
+                                .stream = kBackground, .copy = CopyKind::kDeviceToHost});
+      script.actions.push_back({.what = Do::kRecord, .host = microseconds(1), .stream = kBackground, .event = kCopied});
+      event_sync(script, kCopied);
+      work(script, milliseconds(3));
+    }
+    return script;
+  }
+
+  const JobShape& shape_;
+  const Troubles& possible_;
+  const Troubles& present_;
+  Program program_;
+  bool free_launches_ = false;
+};
+
+}  // namespace
+
+Program write_job(const JobShape& shape, const Troubles& possible, const Troubles& present) {
+  return Writer(shape, possible, present).write();
+}
+
+}  // namespace gpudiag::truth

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "support/analyse.hpp"
+
+namespace gpudiag::truth {
+namespace {
+
+// The steady part begins when the host has run as far ahead as it ever will, and ends before the
+// cut; both are multiples of the checkpoint's period.
+constexpr std::size_t kFirstSteady = 8;
+constexpr std::size_t kCutAtEnd = 4;
+
+double ns(DurationNs duration) { return static_cast<double>(duration.ns); }
+
+bool identity_holds(const IterationLedger& ledger) {
+  DurationNs idle;
+  for (DurationNs part : ledger.idle_by_cause) idle += part;
+  return ledger.idle == idle && ledger.wall == ledger.compute + ledger.communication + ledger.copy + ledger.idle;
+}
+
+void add_truth(Figures& figures, const Window& window) {
+  figures.wall += ns(window.wall());
+  figures.compute += ns(window.compute);
+  figures.copy += ns(window.copy);
+  figures.idle += ns(window.idle);
+  ++figures.iterations;
+}
+
+void add_engine(Figures& figures, const IterationLedger& ledger) {
+  figures.engine_wall += ns(ledger.wall);
+  figures.engine_compute += ns(ledger.compute);
+  figures.engine_copy += ns(ledger.copy);
+  figures.engine_communication += ns(ledger.communication);
+  figures.engine_idle += ns(ledger.idle);
+  for (std::size_t c = 0; c < kCauseCount; ++c) {
+    figures.charge[c] += ns(ledger.idle_by_cause[c]);
+    figures.replay_cost[c] += ns(ledger.replay_cost[c]);
+  }
+  if (ledger.valid()) ++figures.valid;
+}
+
+void divide(Figures& figures) {
+  const auto n = static_cast<double>(figures.iterations);
+  for (double* figure : {&figures.wall, &figures.compute, &figures.copy, &figures.idle, &figures.engine_wall,
+                         &figures.engine_compute, &figures.engine_copy, &figures.engine_communication,
+                         &figures.engine_idle})
+    *figure /= n;
+  for (double& figure : figures.charge) figure /= n;
+  for (double& figure : figures.replay_cost) figure /= n;
+}
+
+Troubles without(Troubles troubles, Trouble one) {
+  troubles.erase(one);
+  return troubles;
+}
+
+// The category other than the trouble's own that changed most.
+void compare_others(Verdict& verdict, const Figures& with, const Figures& base) {
+  auto consider = [&](std::string_view name, double change) {
+    if (std::abs(change) <= std::abs(verdict.worst_change)) return;
+    verdict.worst_change = change;
+    verdict.worst_other = name;
+  };
+  for (std::size_t c = 0; c < kCauseCount; ++c)
+    if (static_cast<Cause>(c) != verdict.cause) consider(kCauseNames[c], with.charge[c] - base.charge[c]);
+}
+
+bool near(double value, double least, double most, double wall) {
+  const double slack = Verdict::kTolerance * wall;
+  return value >= least - slack && value <= most + slack;
+}
+
+}  // namespace
+
+std::string name_of(const Scenario& scenario) {
+  std::string troubles;
+  for (Trouble trouble : scenario.troubles) troubles += (troubles.empty() ? "" : "+") + std::string{name_of(trouble)};
+  return troubles + " in " + scenario.setting;
+}
+
+Figures run_job(const Scenario& scenario, const Troubles& present) {
+  const Program program = write_job(scenario.shape, scenario.troubles, present);
+  const History run = execute(program);
+  NameTable names;
+  const std::vector<Record> records = trace(program, run, scenario.tracer, names);
+  EngineOptions options;
+  options.range_rules = {std::string{kLoggerRule}};
+  options.launch_queue_depth = scenario.shape.queue_depth;
+  const auto analysis = testing::analyse(records, names, options);
+  const auto ledgers = testing::ledgers_of(analysis, DeviceId{scenario.device});
+  const std::vector<Window> windows = measure(program, run, scenario.device);
+
+  Figures figures;
+  figures.windows_agree = true;
+  figures.identity_holds = std::all_of(ledgers.begin(), ledgers.end(), identity_holds);
+  for (std::size_t i = kFirstSteady; i + kCutAtEnd < windows.size(); ++i) {
+    add_truth(figures, windows[i]);
+    auto found = std::find_if(ledgers.begin(), ledgers.end(), [&](const IterationLedger& ledger) {
+      return ledger.start == windows[i].start && ledger.wall == windows[i].wall();
+    });
+    if (found == ledgers.end()) figures.windows_agree = false;
+    else add_engine(figures, *found);
+  }
+  divide(figures);
+  return figures;
+}
+
+std::vector<Verdict> judge(const Scenario& scenario) {
+  const Figures all = run_job(scenario, scenario.troubles);
+  const bool single = scenario.troubles.size() == 1;
+  const Figures none = run_job(scenario, {});
+  std::vector<Verdict> verdicts;
+  for (Trouble trouble : scenario.troubles) {
+    const Figures first = single ? none : run_job(scenario, without(scenario.troubles, trouble));
+    const Figures alone = single ? all : run_job(scenario, {trouble});
+    Verdict verdict;
+    verdict.trouble = trouble;
+    verdict.cause = cause_of(trouble);
+    verdict.wall = all.wall;
+    verdict.with = all;
+    const auto c = static_cast<std::size_t>(verdict.cause);
+    // What little the job has of this cause without the trouble is not the trouble's.
+    verdict.true_cost = all.wall - first.wall;
+    verdict.replay_cost = all.replay_cost[c] - first.replay_cost[c];
+    verdict.charge = all.charge[c] - first.charge[c];
+    const double removed_first = all.idle - first.idle;
+    const double removed_last = alone.idle - none.idle;
+    verdict.least_charge = std::min(removed_first, removed_last);
+    verdict.most_charge = std::max(removed_first, removed_last);
+    if (single) compare_others(verdict, all, none);
+    verdicts.push_back(std::move(verdict));
+  }
+  return verdicts;
+}
+
+bool Verdict::sound() const { return with.windows_agree && with.identity_holds && with.valid == with.iterations; }
+bool Verdict::replay_right() const { return near(replay_cost, true_cost, true_cost, wall); }
+bool Verdict::charge_right() const { return near(charge, least_charge, most_charge, wall); }
+bool Verdict::others_right() const { return std::abs(worst_change) <= kTolerance * wall; }
+
+std::string explain(const Verdict& verdict) {
+  auto share = [&](double figure) { return fmt::format("{:.2f} %", 100.0 * figure / verdict.wall); };
+  std::string text = fmt::format("{} of {:.3f} ms: true cost {}, replay {}, charge {} (allowed {} to {})",
+                                 name_of(verdict.trouble), verdict.wall / 1e6, share(verdict.true_cost),
+                                 share(verdict.replay_cost), share(verdict.charge), share(verdict.least_charge),
+                                 share(verdict.most_charge));
+  if (!verdict.worst_other.empty()) text += fmt::format(", {} changed by {}", verdict.worst_other, share(verdict.worst_change));
+  if (!verdict.with.windows_agree) text += ", windows differ from what happened";
+  if (!verdict.with.identity_holds) text += ", the identity does not hold";
+  if (verdict.with.valid != verdict.with.iterations)
+    text += fmt::format(", {} of {} iterations valid", verdict.with.valid, verdict.with.iterations);
+  text += "; idle:";
+  for (std::size_t c = 0; c < kCauseCount; ++c)
+    if (verdict.with.charge[c] != 0) text += fmt::format(" {} {}", kCauseNames[c], share(verdict.with.charge[c]));
+  return text;
+}
+
+}  // namespace gpudiag::truth

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flow: jobs -> program -> machine -> [measure], tracer -> engine under test; judge compares.
+// What really happened, read off a History by an independent sweep: iteration windows and the device's
+// compute, copy and idle time in them.
+#pragma once
+
+#include "machine.hpp"
+
+namespace gpudiag::truth {
+
+/// One iteration's window on one device (attribution.md, section 2).
+struct Window {
+  TimePoint start;
+  TimePoint end;
+  DurationNs compute;  ///< at least one kernel runs
+  DurationNs copy;     ///< otherwise, a foreground copy runs
+  DurationNs idle;
+  DurationNs wall() const { return end - start; }
+};
+
+/// Windows of the marked iterations, in order.
+std::vector<Window> measure(const Program& program, const History& run, std::uint32_t device);
+
+}  // namespace gpudiag::truth
