@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sources/sanitizer.hpp"
 
+#include <algorithm>
+
 namespace gpudiag {
 namespace {
 
@@ -39,6 +41,10 @@ void Sanitizer::add(const Record& record) {
   if ((defects & record_flag::kIncomplete) != 0) ++seen_[Defect::kIncomplete];
   Record marked = record;
   marked.flags |= defects;
+  if ((defects & record_flag::kForeignClock) != 0) {
+    // A time of another clock says nothing, but may be so far off that arithmetic with it overflows.
+    marked.start = marked.end = std::clamp(record.start, session_.start, session_.end);
+  }
   if (marked.end < marked.start) marked.end = marked.start;
   next_.add(marked);
 }

@@ -26,7 +26,8 @@ class Sanitizer final : public RecordSink {
   /// goes by; without a call nothing is foreign.
   void set_session(Interval session) { session_ = session; }
 
-  /// Passes on the record with its flags; where end and start contradict each other, as an instant.
+  /// Passes on the record with its flags; where end and start contradict each other, as an instant;
+  /// one of a foreign clock as an instant inside the session.
   void add(const Record& record) override;
 
   /// What this stage saw: one counter a defect. The engine counts the same records by their flags,

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flow: [sources] -> record -> timeline -> attribution -> report.
+// The live GPU source: activity records (no subscriber needed) and, where the one subscriber is free
+// and nobody else is likely to want it, callbacks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "record/names.hpp"
+#include "record/sink.hpp"
+#include "sources/host/thread_log.hpp"
+
+namespace gpudiag {
+
+enum class CallbackMode : std::uint8_t { kAuto, kOn, kOff };
+
+struct CuptiSettings {
+  std::string path;                                ///< of libcupti; empty: found
+  CallbackMode callbacks = CallbackMode::kAuto;
+  std::size_t buffers = 512;                       ///< 64 KiB each
+  bool driver_calls = true;
+};
+
+/// Something the reader of the ledger must know, said once: `code` for programs, `text` for people.
+struct SourceNote {
+  std::string code;
+  std::string text;
+};
+
+/// What the source has seen so far.
+struct CuptiCounts {
+  std::uint64_t calls = 0;
+  std::uint64_t launches = 0;
+  std::uint64_t operations = 0;
+  std::uint64_t buffers_made = 0;
+  std::uint64_t clock_steps = 0;
+};
+
+/// All functions are the drain thread's, but start() and stop(), which come before and after it. No
+/// lock of ours is held into CUPTI. Nothing here is ever undone but what can be undone safely: kinds
+/// are disabled and the subscriber is given back; CUPTI stays loaded and never is finalised.
+/// The object must live for ever: CUPTI may call back after stop().
+class CuptiSource {
+ public:
+  explicit CuptiSource(NameTable& names);
+  ~CuptiSource();
+  CuptiSource(const CuptiSource&) = delete;
+  CuptiSource& operator=(const CuptiSource&) = delete;
+
+  /// Finds CUPTI and enables what the ledger needs. False, and everything after is a no-op, where
+  /// there is no GPU driver (no note then), no usable CUPTI, or a tool of the user's at work.
+  bool start(const CuptiSettings& settings);
+  bool active() const;
+
+  /// One round: flushes, never by force, and passes on what CUPTI has finished; records of before
+  /// the call have come with it. Takes a clock anchor.
+  void poll(RecordSink& sink);
+  /// Passes on full buffers only, without a flush; for the time between two rounds at high rates.
+  bool backlog() const;
+  /// Turns a callback's message of a thread log into a record.
+  Record call_record(const HostMessage& message);
+
+  /// Disables everything; then poll() until done() or the caller's patience ends; then force_out().
+  void stop();
+  bool done() const;
+  /// Hands out the unfinished too; only ever at the end.
+  void force_out(RecordSink& sink);
+
+  /// Records fewer calls from now on, to get cheaper.
+  void drop_driver_calls();
+
+  CuptiCounts counts() const;
+  std::vector<SourceNote> take_notes();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gpudiag

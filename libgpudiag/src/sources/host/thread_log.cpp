@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sources/host/thread_log.hpp"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+
+#include "sources/host/now.hpp"
+
+namespace gpudiag {
+namespace {
+
+constexpr std::size_t kLogBytes = 64 * 1024;
+constexpr std::size_t kRingBytes = 32 * 1024;  // some 300 ranges, drained five times a second
+constexpr std::size_t kLogsLimit = 256;        // 16 MiB at the most
+static_assert(sizeof(ThreadLog) + kRingBytes <= kLogBytes);
+
+// Two clock reads for each of our calls would double their cost: measure one in this many.
+constexpr std::uint32_t kOwnSample = 16;
+constexpr DurationNs kOwnWorthTelling = microseconds(20);
+
+std::atomic<bool> g_on{false};              // relaxed: a late reader writes or drops one message
+std::atomic<std::size_t> g_made{0};         // release: a log is whole before it is counted
+std::atomic<ThreadLog*> g_logs[kLogsLimit];
+std::atomic<std::uint64_t> g_lost{0};       // relaxed: a counter
+
+// The marker for a thread that has gone through its destructors: it gets no log any more.
+ThreadLog* const kGone = reinterpret_cast<ThreadLog*>(std::uintptr_t{1});
+
+thread_local ThreadLog* t_log = nullptr;
+
+pthread_key_t g_key;
+
+std::byte* map_log() noexcept {
+  void* memory = mmap(nullptr, kLogBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
+}
+
+}  // namespace
+
+ThreadLog::ThreadLog(std::byte* ring_storage) noexcept : ring_{ring_storage, kRingBytes} {}
+
+void ThreadLog::adopt() noexcept {
+  thread_ = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  depth_ = too_deep_ = 0;
+  own_ = {};
+}
+
+void ThreadLog::push(std::uintptr_t domain, std::string_view text, RangeSource source, std::uint8_t cause,
+                     std::uint64_t payload) noexcept {
+  const TimePoint start = now();
+  if (depth_ == kDepthKept) {
+    ++too_deep_;
+    return;
+  }
+  OpenRange& open = open_[depth_++];
+  open.start = start;
+  open.payload = payload;
+  open.domain = domain;
+  open.source = source;
+  open.cause = cause;
+  open.text_bytes = static_cast<std::uint8_t>(std::min(text.size(), kRangeTextKept));
+  std::memcpy(open.text, text.data(), open.text_bytes);
+  count_own(start);
+}
+
+void ThreadLog::pop(std::uintptr_t domain) noexcept {
+  const TimePoint end = now();
+  if (too_deep_ > 0) {
+    --too_deep_;
+    return;
+  }
+  std::uint32_t at = depth_;
+  while (at > 0 && open_[at - 1].domain != domain) --at;
+  if (at == 0) return;  // pushed before we listened, or never
+  const OpenRange& open = open_[at - 1];
+  write({.start = open.start,
+         .end = end,
+         .value = open.payload,
+         .text_bytes = open.text_bytes,
+         .kind = RecordKind::kRange,
+         .range = open.source,
+         .cause = open.cause},
+        {open.text, open.text_bytes});
+  // Nearly always the top; otherwise the ranges above belong to other domains and move down.
+  std::copy(open_.begin() + at, open_.begin() + depth_, open_.begin() + (at - 1));
+  --depth_;
+  count_own(end);
+}
+
+void ThreadLog::write(HostMessage message, std::string_view text) noexcept {
+  if (message.thread == 0) message.thread = thread_;
+  message.text_bytes = static_cast<std::uint16_t>(std::min(text.size(), kRangeTextKept));
+  if (!ring_.push(&message, sizeof message, text.data(), message.text_bytes))
+    lost_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void ThreadLog::count_own(TimePoint entered) noexcept {
+  if (++calls_ % kOwnSample != 0) return;
+  const TimePoint left = now();
+  own_.ns += (left - entered).ns * kOwnSample;
+  if (own_ < kOwnWorthTelling) return;
+  write({.start = left - own_, .end = left, .kind = RecordKind::kOwn}, {});
+  own_ = {};
+}
+
+ThreadLog* ThreadLogs::mine() noexcept {
+  if (t_log != nullptr) return t_log == kGone ? nullptr : t_log;
+  static const bool key_made = [] {
+    const auto leave = [](void* log) {
+      t_log = kGone;
+      // release: what the thread wrote is seen by whoever sees it gone
+      static_cast<ThreadLog*>(log)->state_.store(ThreadLog::State::kLeft, std::memory_order_release);
+    };
+    return pthread_key_create(&g_key, leave) == 0;
+  }();
+  const std::size_t made = g_made.load(std::memory_order_acquire);
+  ThreadLog* log = nullptr;
+  for (std::size_t i = 0; i < made && log == nullptr; ++i) {
+    ThreadLog* candidate = g_logs[i].load(std::memory_order_acquire);
+    auto free = ThreadLog::State::kFree;
+    // acquire: the last owner and the drain thread are done with it
+    if (candidate != nullptr &&
+        candidate->state_.compare_exchange_strong(free, ThreadLog::State::kUsed, std::memory_order_acquire))
+      log = candidate;
+  }
+  if (log == nullptr) {
+    const std::size_t slot = g_made.fetch_add(1, std::memory_order_acq_rel);
+    std::byte* memory = slot < kLogsLimit ? map_log() : nullptr;
+    if (slot >= kLogsLimit) g_made.fetch_sub(1, std::memory_order_acq_rel);
+    if (memory == nullptr) {
+      g_lost.fetch_add(1, std::memory_order_relaxed);
+      return nullptr;
+    }
+    log = new (memory) ThreadLog{memory + kLogBytes - kRingBytes};
+    log->state_.store(ThreadLog::State::kUsed, std::memory_order_relaxed);
+    g_logs[slot].store(log, std::memory_order_release);
+  }
+  log->adopt();
+  t_log = log;
+  if (key_made) pthread_setspecific(g_key, log);
+  return log;
+}
+
+std::size_t ThreadLogs::made_logs() noexcept {
+  return std::min(g_made.load(std::memory_order_acquire), kLogsLimit);
+}
+ThreadLog* ThreadLogs::log_at(std::size_t index) noexcept { return g_logs[index].load(std::memory_order_acquire); }
+bool ThreadLogs::has_left(const ThreadLog& log) noexcept {
+  return log.state_.load(std::memory_order_acquire) == ThreadLog::State::kLeft;
+}
+void ThreadLogs::release(ThreadLog& log) noexcept {
+  log.state_.store(ThreadLog::State::kFree, std::memory_order_release);
+}
+
+std::uint64_t ThreadLogs::take_lost() noexcept {
+  std::uint64_t lost = g_lost.exchange(0, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < made_logs(); ++i)
+    if (ThreadLog* log = log_at(i)) lost += log->take_lost();
+  return lost;
+}
+
+bool host_log_on() noexcept { return g_on.load(std::memory_order_relaxed); }
+void set_host_log(bool on) noexcept { g_on.store(on, std::memory_order_relaxed); }
+
+void log_push(std::uintptr_t domain, std::string_view text, RangeSource source, std::uint8_t cause,
+              std::uint64_t payload) noexcept {
+  if (!host_log_on()) return;
+  if (ThreadLog* log = ThreadLogs::mine()) log->push(domain, text, source, cause, payload);
+}
+
+void log_pop(std::uintptr_t domain) noexcept {
+  if (!host_log_on()) return;
+  if (ThreadLog* log = ThreadLogs::mine()) log->pop(domain);
+}
+
+void log_range(std::string_view text, RangeSource source, std::uint8_t cause, TimePoint start, TimePoint end,
+               std::uint64_t payload, std::uint32_t thread) noexcept {
+  if (!host_log_on()) return;
+  ThreadLog* log = ThreadLogs::mine();
+  if (log == nullptr) return;
+  log->write({.start = start,
+              .end = end,
+              .value = payload,
+              .thread = thread,
+              .kind = RecordKind::kRange,
+              .range = source,
+              .cause = cause},
+             text);
+}
+
+void log_mark(std::uint64_t number, MarkSource source) noexcept {
+  if (!host_log_on()) return;
+  ThreadLog* log = ThreadLogs::mine();
+  if (log == nullptr) return;
+  const TimePoint at = now();
+  log->write({.start = at, .end = at, .value = number, .kind = RecordKind::kMark, .mark = source}, {});
+}
+
+std::uint32_t this_thread_id() noexcept {
+  ThreadLog* log = ThreadLogs::mine();
+  return log != nullptr ? log->thread() : static_cast<std::uint32_t>(syscall(SYS_gettid));
+}
+
+}  // namespace gpudiag
