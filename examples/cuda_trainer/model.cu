@@ -58,16 +58,28 @@ __global__ void linear_backward_weights(const float* inputs, const float* output
   if (row < rows && column < columns) weight_gradients[row * columns + column] = sum;
 }
 
-// bias_gradients[c] = sum over the batch of output_gradients[·][c].
+// Sums `partial` up into its first element; all threads of the block call it. The order is fixed, so
+// that equal runs give equal results.
+__device__ void reduce_block(float (&partial)[kThreads]) {
+  __syncthreads();
+  for (int width = kThreads / 2; width > 0; width /= 2) {
+    if (threadIdx.x < width) partial[threadIdx.x] += partial[threadIdx.x + width];
+    __syncthreads();
+  }
+}
+
+// One block a column: bias_gradients[c] = sum over the batch of output_gradients[·][c].
 __global__ void linear_backward_biases(const float* output_gradients, float* bias_gradients,
                                        int batch, int columns) {
-  const int column = blockIdx.x * blockDim.x + threadIdx.x;
-  if (column >= columns) return;
+  __shared__ float partial[kThreads];
+  const int column = blockIdx.x;
   float sum = 0.0F;
-  for (int sample = 0; sample < batch; ++sample) {
+  for (int sample = threadIdx.x; sample < batch; sample += kThreads) {
     sum += output_gradients[sample * columns + column];
   }
-  bias_gradients[column] = sum;
+  partial[threadIdx.x] = sum;
+  reduce_block(partial);
+  if (threadIdx.x == 0) bias_gradients[column] = partial[0];
 }
 
 // input_gradients = (output_gradients · weightsᵀ) where the layer before was not cut off by its
@@ -116,17 +128,13 @@ __global__ void softmax_cross_entropy(const float* scores, const int* labels, fl
   }
 }
 
-// One block; adds in a fixed order, so that equal runs print equal losses.
+// One block.
 __global__ void mean_loss(const float* row_losses, float* loss, int batch) {
   __shared__ float partial[kThreads];
   float sum = 0.0F;
   for (int i = threadIdx.x; i < batch; i += kThreads) sum += row_losses[i];
   partial[threadIdx.x] = sum;
-  __syncthreads();
-  for (int width = kThreads / 2; width > 0; width /= 2) {
-    if (threadIdx.x < width) partial[threadIdx.x] += partial[threadIdx.x + width];
-    __syncthreads();
-  }
+  reduce_block(partial);
   if (threadIdx.x == 0) *loss = partial[0] / static_cast<float>(batch);
 }
 
@@ -175,6 +183,11 @@ dim3 tiles_for(int rows, int columns) {
 float* allocate_floats(size_t count) {
   float* memory = nullptr;
   CUDA_CHECK(cudaMalloc(&memory, count * sizeof(float)));
+  return memory;
+}
+
+float* allocate_zeros(size_t count) {
+  float* memory = allocate_floats(count);
   CUDA_CHECK(cudaMemset(memory, 0, count * sizeof(float)));
   return memory;
 }
@@ -188,10 +201,10 @@ Model::Model(const TrainerOptions& options) : batch_(options.batch) {
     add_layer(width, outputs);
     width = outputs;
   }
-  parameters_ = allocate_floats(parameter_count_);
-  gradients_ = allocate_floats(parameter_count_);
+  parameters_ = allocate_zeros(parameter_count_);
+  gradients_ = allocate_zeros(parameter_count_);
   row_losses_ = allocate_floats(static_cast<size_t>(batch_));
-  loss_ = allocate_floats(1);
+  loss_ = allocate_zeros(1);
   for (size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = layers_[i];
     const size_t count = static_cast<size_t>(layer.inputs) * layer.outputs;
@@ -245,7 +258,7 @@ void Model::backward_layer(size_t index, const float* inputs, cudaStream_t strea
   const dim3 tile(kTile, kTile);
   linear_backward_weights<<<tiles_for(layer.inputs, layer.outputs), tile, 0, stream>>>(
       source, layer.activation_gradients, weight_gradients, batch_, layer.inputs, layer.outputs);
-  linear_backward_biases<<<blocks_for(static_cast<size_t>(layer.outputs)), kThreads, 0, stream>>>(
+  linear_backward_biases<<<layer.outputs, kThreads, 0, stream>>>(
       layer.activation_gradients, bias_gradients, batch_, layer.outputs);
   if (index > 0) {
     const Layer& before = layers_[index - 1];

@@ -27,7 +27,7 @@ constexpr Option kOptions[] = {
     {"loader-ms", &TrainerOptions::loader_ms, 0, "time a loader thread takes for a batch"},
     {"log-every", &TrainerOptions::log_every, 0, "steps between two printed losses; 0: never"},
     {"logger-ms", &TrainerOptions::logger_ms, 0, "time the metrics logger takes after each step"},
-    {"host-us", &TrainerOptions::host_us, 0, "bookkeeping of the host in each step"},
+    {"host-us", &TrainerOptions::host_us, 0, "bookkeeping of the host after the forward pass"},
     {"sync-every", &TrainerOptions::sync_every, 0,
      "steps between two that read the loss before the backward pass; 0: never"},
     {"tiny-kernels", &TrainerOptions::tiny_kernels, 0, "small elementwise kernels in each step"},
@@ -61,12 +61,12 @@ struct Trouble {
 constexpr Trouble kTroubles[] = {
     {"loader", "one slow loader thread: the GPU waits for batches",
      [](TrainerOptions& o) { o.workers = 1, o.loader_ms = 12; }},
-    {"sync", "the loss is read in the middle of each step: the host loses its lead",
-     [](TrainerOptions& o) { o.sync_every = 1, o.host_us = 1000; }},
+    {"sync", "the loss is read between the passes: the host loses its lead",
+     [](TrainerOptions& o) { o.sync_every = 1, o.host_us = 700; }},
     {"tiny", "hundreds of small kernels a step, dispatched slowly: bound by launches",
      [](TrainerOptions& o) { o.tiny_kernels = 600, o.dispatch_us = 10; }},
     {"malloc", "cudaMalloc and cudaFree in each step",
-     [](TrainerOptions& o) { o.malloc_every = 1, o.host_us = 1000; }},
+     [](TrainerOptions& o) { o.malloc_every = 1, o.host_us = 700; }},
     {"checkpoint", "a slow checkpoint every 10 steps",
      [](TrainerOptions& o) { o.checkpoint_every = 10, o.checkpoint_ms = 60; }},
     {"logger", "a metrics logger that takes 12 ms after each step",
@@ -152,6 +152,10 @@ ParseOutcome parse_options(int argc, char** argv, TrainerOptions& options) {
   }
   if (options.graph != 0 && options.devices > 1) {
     std::fprintf(stderr, "--graph trains on one device only\n");
+    return ParseOutcome::kError;
+  }
+  if (options.inputs > 65536) {
+    std::fprintf(stderr, "--inputs: at most 65536\n");
     return ParseOutcome::kError;
   }
   return ParseOutcome::kRun;

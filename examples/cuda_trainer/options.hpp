@@ -9,21 +9,21 @@ struct TrainerOptions {
   int devices = 1;
 
   // The model: a multilayer perceptron.
-  int batch = 512;
-  int inputs = 256;
-  int hidden = 512;
-  int layers = 4;
+  int batch = 32768;
+  int inputs = 16;
+  int hidden = 128;
+  int layers = 8;
   int classes = 16;
 
   // The input pipeline: each worker prepares batches ahead, up to `prefetch` of them.
-  int workers = 2;
+  int workers = 4;
   int prefetch = 2;
   int loader_ms = 1;  // time one worker takes for a batch, as reading and decoding would
 
   // The loop's own habits.
   int log_every = 10;        // steps between two losses read back and printed; 0: never
   int logger_ms = 0;         // time the metrics logger takes after each step
-  int host_us = 300;         // bookkeeping of the host in each step
+  int host_us = 200;         // bookkeeping of the host between forward and backward pass
   int sync_every = 0;        // steps between two losses looked at before the backward pass
   int tiny_kernels = 0;      // small elementwise kernels in each step
   int dispatch_us = 0;       // host time before each of them, as a framework takes to dispatch one

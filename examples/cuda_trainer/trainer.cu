@@ -58,17 +58,12 @@ void Trainer::step(int iteration) {
   for (const auto& replica : replicas_) {
     CUDA_CHECK(cudaSetDevice(replica->device));
     Replica::Input& input = load_batch(*replica, iteration);
-    work_on_host(options_.host_us);
-    if (is_due(iteration, options_.malloc_every)) allocate_workspace();
     if (options_.graph != 0) {
       launch_graph(*replica, input);
+      between_passes(*replica, iteration);
     } else {
       forward(*replica, input);
-      if (is_due(iteration, options_.sync_every)) {
-        CUDA_CHECK(cudaMemcpyAsync(replica->loss_on_host, replica->model->loss(), sizeof(float),
-                                   cudaMemcpyDeviceToHost, replica->compute));
-        CUDA_CHECK(cudaStreamSynchronize(replica->compute));
-      }
+      between_passes(*replica, iteration);
       backward(*replica, input);
     }
     CUDA_CHECK(cudaEventRecord(input.used, replica->compute));
@@ -126,6 +121,14 @@ void Trainer::backward(Replica& replica, const Replica::Input& input) {
   for (size_t layer = replica.model->layers(); layer-- > 0;) {
     replica.model->backward_layer(layer, input.inputs, replica.compute);
   }
+}
+
+// What real loops do where the loss is known: look at it, get workspace, keep the books. None of it
+// costs the GPU anything while the host is ahead; whatever waits for the device ends that.
+void Trainer::between_passes(Replica& replica, int iteration) {
+  if (is_due(iteration, options_.sync_every)) read_loss(replica);
+  if (is_due(iteration, options_.malloc_every)) allocate_workspace();
+  work_on_host(options_.host_us);
 }
 
 // Adds up all replicas' gradients on the first device.
@@ -192,12 +195,17 @@ void Trainer::allocate_workspace() {
   }
 }
 
+// Waits for all that is queued on the compute stream.
+float Trainer::read_loss(Replica& replica) {
+  CUDA_CHECK(cudaMemcpyAsync(replica.loss_on_host, replica.model->loss(), sizeof(float),
+                             cudaMemcpyDeviceToHost, replica.compute));
+  CUDA_CHECK(cudaStreamSynchronize(replica.compute));
+  return *replica.loss_on_host;
+}
+
 void Trainer::print_loss(int iteration) {
-  Replica& first = *replicas_.front();
-  CUDA_CHECK(cudaMemcpyAsync(first.loss_on_host, first.model->loss(), sizeof(float),
-                             cudaMemcpyDeviceToHost, first.compute));
-  CUDA_CHECK(cudaStreamSynchronize(first.compute));
-  std::printf("iteration %d loss %.4f\n", iteration + 1, static_cast<double>(*first.loss_on_host));
+  const float loss = read_loss(*replicas_.front());
+  std::printf("iteration %d loss %.4f\n", iteration + 1, static_cast<double>(loss));
 }
 
 // Copies the parameters to the host and writes them to a scratch file, as slowly as told.

@@ -54,12 +54,14 @@ class Trainer {
   void step(int iteration);
   Replica::Input& load_batch(Replica& replica, int iteration);
   void forward(Replica& replica, const Replica::Input& input);
+  void between_passes(Replica& replica, int iteration);
   void backward(Replica& replica, const Replica::Input& input);
   void exchange_gradients();
   void update(Replica& replica);
   void spread_parameters();
   void launch_graph(Replica& replica, Replica::Input& input);
   void allocate_workspace();
+  float read_loss(Replica& replica);
   void print_loss(int iteration);
   void write_checkpoint(int iteration);
 
