@@ -205,11 +205,15 @@ void ActivityDecoder::add_call(const CUpti_ActivityAPI& call, bool driver, const
   ++counts_.calls;
   const bool launches = record.api == ApiClass::kLaunch || record.api == ApiClass::kGraphLaunch;
   if (launches && !record.has(record_flag::kFailed)) ++counts_.launches;
-  // A runtime call and the driver call inside it share their id; the outer one is the caller's.
-  Call& kept = calls_[call.correlationId % kCallsKept];
-  if (!driver || kept.correlation != record.correlation)
-    kept = {record.correlation, record.thread, record.start, record.end};
+  note_call(record);
   sink.add(record);
+}
+
+void ActivityDecoder::note_call(const Record& call) {
+  // A runtime call and the driver call inside it share their id; the outer one is the caller's.
+  Call& kept = calls_[raw(call.correlation) % kCallsKept];
+  if (!call.has(record_flag::kDriverApi) || kept.correlation != call.correlation)
+    kept = {call.correlation, call.thread, call.start, call.end};
 }
 
 const ActivityDecoder::Call* ActivityDecoder::find_call(CorrelationId correlation) const {

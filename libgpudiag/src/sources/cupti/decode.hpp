@@ -37,6 +37,8 @@ class ActivityDecoder {
   /// After the last buffer of a round: passes on the records that waited for others, with what has
   /// been found; those whose calls have not been seen wait for one more round.
   void finish_round(RecordSink& sink);
+  /// A call that came by another way than an activity record.
+  void note_call(const Record& call);
   /// Kernel names may point to other text from now on (a module was unloaded).
   void forget_names() { kernel_names_.clear(); }
 

@@ -55,10 +55,10 @@ class CuptiSource {
   bool start(const CuptiSettings& settings);
   bool active() const;
 
-  /// One round: flushes, never by force, and passes on what CUPTI has finished; records of before
-  /// the call have come with it. Takes a clock anchor.
-  void poll(RecordSink& sink);
-  /// Passes on full buffers only, without a flush; for the time between two rounds at high rates.
+  /// One round: passes on what is in filled buffers. With `flush`, CUPTI is first asked (never
+  /// forced) for those that are part full; it withholds a buffer with one unfinished record.
+  void poll(RecordSink& sink, bool flush);
+  /// Filled buffers wait and a round should come early.
   bool backlog() const;
   /// Turns a callback's message of a thread log into a record.
   Record call_record(const HostMessage& message);
