@@ -225,6 +225,11 @@ std::vector<ActivityBuffer*> ActivityStore::collect(Collect what) {
   return taken;
 }
 
+bool ActivityStore::has_full_buffers() const {
+  const std::lock_guard lock(retired_mutex_);
+  return !retired_.empty();
+}
+
 void ActivityStore::give_back(ActivityBuffer* buffer) {
   std::uint8_t* const memory = buffer->memory();
   const std::size_t capacity = buffer->capacity();

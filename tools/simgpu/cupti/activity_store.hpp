@@ -81,6 +81,8 @@ class ActivityStore {
   std::vector<ActivityBuffer*> collect(Collect what);
   /// Hands a collected buffer to the client. [worker]
   void give_back(ActivityBuffer* buffer);
+  /// Whether full buffers wait for their last operations. [worker]
+  bool has_full_buffers() const;
   /// Throws a collected buffer away: the client never sees it again. [worker]
   static void discard(ActivityBuffer* buffer);
 
@@ -121,7 +123,7 @@ class ActivityStore {
   std::mutex shared_request_mutex_;  // one request at a time for shared_writer_
   std::mutex writers_mutex_;
   std::vector<std::unique_ptr<ThreadWriter>> writers_;  // guarded by writers_mutex_
-  std::mutex retired_mutex_;
+  mutable std::mutex retired_mutex_;
   std::deque<ActivityBuffer*> retired_;  // guarded by retired_mutex_
 };
 

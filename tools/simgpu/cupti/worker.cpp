@@ -20,6 +20,10 @@ constexpr std::int64_t kNever = INT64_MAX;
 // CUPTI documents "various rates"; its ENVIRONMENT records in traces lie about 100 ms apart.
 constexpr std::int64_t kEnvironmentPeriodNs = 100'000'000;
 
+// A full buffer whose last operation has ended is looked for this often when nobody calls CUDA
+// any more; calls of CUDA themselves bring completions in.
+constexpr std::int64_t kRetryNs = 100'000'000;
+
 thread_local bool t_is_worker = false;
 
 }  // namespace
@@ -82,6 +86,9 @@ std::int64_t Worker::next_due_ns() const {
   if (period_ms_ != 0) {
     due = std::min(due, period_due_ns_);
   }
+  if (period_ms_ == 0 && store_.has_full_buffers()) {
+    due = std::min(due, retry_due_ns_);
+  }
   if (kinds_.enabled_anywhere(CUPTI_ACTIVITY_KIND_ENVIRONMENT)) {
     due = std::min(due, environment_due_ns_);
   }
@@ -106,10 +113,11 @@ void Worker::run() {
       period_due_ns_ = now_ns() + std::int64_t{period_ms_} * 1'000'000;
     }
     const std::uint64_t ticket = flushes_wanted_;
+    const bool retry = period_ms_ == 0 && due != kNever && now_ns() >= retry_due_ns_;
     Round round;
     round.flush = ticket != flushes_done_;
     round.forced = std::exchange(forced_, false);
-    round.full = period_ms_ != 0 ? period_over : std::exchange(full_ready_, false);
+    round.full = period_ms_ != 0 ? period_over : (std::exchange(full_ready_, false) || retry);
     reconsider_ = false;
     lock.unlock();
     work(round);
@@ -121,6 +129,7 @@ void Worker::run() {
 
 void Worker::work(Round round) {
   if (round.flush || round.full) {
+    retry_due_ns_ = now_ns() + kRetryNs;
     const std::int64_t start_ns = now_ns();
     clock_.resync();
     deliver_finished();

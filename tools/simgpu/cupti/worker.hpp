@@ -76,6 +76,7 @@ class Worker {
 
   std::vector<Held> held_;  // the worker's own
   std::int64_t environment_due_ns_ = 0;
+  std::int64_t retry_due_ns_ = 0;
 };
 
 /// Appends the ENVIRONMENT records of every device. [worker]
