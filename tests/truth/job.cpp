@@ -134,10 +134,10 @@ class Writer {
   void step(Script& on, std::uint32_t i) {
     if (shape_.wait_for_last_step && i >= 2) event_sync(on, kStepDone + (i - 2) % kEventRing);
     fetch(on, i);
+    if (has(Trouble::kDeviceSync)) on.actions.push_back({.what = Do::kDeviceSync, .host = microseconds(2)});
     upload(on, i);
     if (shape_.late_event) start_late_work(on, i);
     forward(on, i);
-    if (has(Trouble::kDeviceSync)) on.actions.push_back({.what = Do::kDeviceSync, .host = microseconds(2)});
     if (shape_.autograd_thread) {
       put(on, kBackwardGo);
       take(on, kBackwardDone);

@@ -18,7 +18,7 @@ enum class Trouble : std::uint8_t {
   kLoaderInline,     ///< the batch is made in the training thread, inside the loader's __next__
   kLoaderWorkers,    ///< worker processes make batches too slowly; the training thread waits in __next__
   kSync,             ///< `.item()` after each kernel of the optimizer
-  kDeviceSync,       ///< cudaDeviceSynchronize between forward and backward
+  kDeviceSync,       ///< cudaDeviceSynchronize before the forward pass
   kLaunch,           ///< launches and the code between them take time at all
   kLoggerLabelled,   ///< host code inside a range that a user's rule names
   kLoggerAnonymous,  ///< host code that nothing names

@@ -60,15 +60,28 @@ Troubles without(Troubles troubles, Trouble one) {
   return troubles;
 }
 
+struct Largest {
+  std::string name;
+  double change = 0;
+
+  void consider(std::string_view candidate, double its_change) {
+    if (std::abs(its_change) <= std::abs(change)) return;
+    change = its_change;
+    name = candidate;
+  }
+};
+
+bool is_sound(const Figures& figures) {
+  return figures.windows_agree && figures.identity_holds && figures.valid == figures.iterations;
+}
+
 // The category other than the trouble's own that changed most.
 void compare_others(Verdict& verdict, const Figures& with, const Figures& base) {
-  auto consider = [&](std::string_view name, double change) {
-    if (std::abs(change) <= std::abs(verdict.worst_change)) return;
-    verdict.worst_change = change;
-    verdict.worst_other = name;
-  };
+  Largest largest;
   for (std::size_t c = 0; c < kCauseCount; ++c)
-    if (static_cast<Cause>(c) != verdict.cause) consider(kCauseNames[c], with.charge[c] - base.charge[c]);
+    if (static_cast<Cause>(c) != verdict.cause) largest.consider(kCauseNames[c], with.charge[c] - base.charge[c]);
+  verdict.worst_other = largest.name;
+  verdict.worst_change = largest.change;
 }
 
 bool near(double value, double least, double most, double wall) {
@@ -139,7 +152,30 @@ std::vector<Verdict> judge(const Scenario& scenario) {
   return verdicts;
 }
 
-bool Verdict::sound() const { return with.windows_agree && with.identity_holds && with.valid == with.iterations; }
+Difference compare(const Scenario& plain, const Scenario& odd) {
+  const Figures a = run_job(plain, plain.troubles);
+  const Figures b = run_job(odd, odd.troubles);
+  Largest largest;
+  largest.consider("compute", b.engine_compute - a.engine_compute);
+  largest.consider("communication", b.engine_communication - a.engine_communication);
+  largest.consider("copy", b.engine_copy - a.engine_copy);
+  for (std::size_t c = 0; c < kCauseCount; ++c) {
+    largest.consider(kCauseNames[c], b.charge[c] - a.charge[c]);
+    largest.consider(std::string{kCauseNames[c]} + " by replay", b.replay_cost[c] - a.replay_cost[c]);
+  }
+  return {a.wall, b.wall - a.wall, largest.name, largest.change, is_sound(a) && is_sound(b)};
+}
+
+bool Difference::right() const { return sound && std::abs(worst_change) <= Verdict::kTolerance * wall; }
+
+std::string explain(const Difference& difference) {
+  return fmt::format("of {:.3f} ms: wall really changes by {:.2f} %, {} by {:.2f} %{}", difference.wall / 1e6,
+                     100 * difference.true_change / difference.wall, difference.worst.empty() ? "nothing else" : difference.worst,
+                     100 * difference.worst_change / difference.wall,
+                     difference.sound ? "" : ", windows, identity or validity are wrong");
+}
+
+bool Verdict::sound() const { return is_sound(with); }
 bool Verdict::replay_right() const { return near(replay_cost, true_cost, true_cost, wall); }
 bool Verdict::charge_right() const { return near(charge, least_charge, most_charge, wall); }
 bool Verdict::others_right() const { return std::abs(worst_change) <= kTolerance * wall; }

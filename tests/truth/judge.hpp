@@ -70,6 +70,18 @@ struct Verdict {
 /// One verdict for each trouble of the scenario.
 std::vector<Verdict> judge(const Scenario& scenario);
 
+/// Between two jobs that cost the same: how far the engine tells them apart.
+struct Difference {
+  double wall = 0;             ///< of the first
+  double true_change = 0;      ///< of wall
+  std::string worst;           ///< the ledger's entry that changed most
+  double worst_change = 0;
+  bool sound = false;
+  bool right() const;
+};
+Difference compare(const Scenario& plain, const Scenario& odd);
+std::string explain(const Difference& difference);
+
 /// `true cost 12.3 %, replay 12.1 %, charge 11.9 % (allowed 12.0 to 12.3) …`
 std::string explain(const Verdict& verdict);
 

@@ -39,5 +39,20 @@ TEST_P(HarmlessOddity, IsChargedNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Controls, HarmlessOddity, ::testing::ValuesIn(harmless_scenarios()), test_name);
 
+std::string oddity_name(const ::testing::TestParamInfo<Oddity>& info) {
+  const std::string troubles = info.param.plain.troubles.empty() ? "nothing" : std::string{name_of(*info.param.plain.troubles.begin())};
+  return info.param.plain.setting + "_beside_" + troubles;
+}
+
+class HarmlessChange : public ::testing::TestWithParam<Oddity> {};
+
+TEST_P(HarmlessChange, ChangesNothingInTheLedger) {
+  const Difference difference = compare(GetParam().plain, GetParam().odd);
+  EXPECT_LT(std::abs(difference.true_change), 0.005 * difference.wall) << "not harmless: " << explain(difference);
+  EXPECT_TRUE(difference.right()) << explain(difference);
+}
+
+INSTANTIATE_TEST_SUITE_P(Controls, HarmlessChange, ::testing::ValuesIn(oddities()), oddity_name);
+
 }  // namespace
 }  // namespace gpudiag::truth

@@ -70,6 +70,7 @@ const std::vector<Setting>& hard_settings() {
          s.shape.autograd_thread = true;
        }},
       {"driver_calls", [](Scenario& s) { s.tracer.driver_calls = true; }},
+      {"profiler_steps", [](Scenario& s) { s.tracer.profiler_steps = true; }},
       {"no_operator_ranges", [](Scenario& s) { s.tracer.operator_ranges = false; }},
       {"no_sync_records",
        [](Scenario& s) {
@@ -130,6 +131,29 @@ std::vector<Scenario> harmless_scenarios() {
   add("large_kernels", Trouble::kDeviceSync, [](JobShape& s) { s.wait_for_last_step = true; });
   add("large_kernels", Trouble::kLaunch, [](JobShape&) {});
   return scenarios;
+}
+
+std::vector<Oddity> oddities() {
+  const std::vector<Setting> changes{
+      {"160_idle_syncs", [](Scenario& s) { s.shape.idle_syncs = 160; }},
+      {"wait_for_last_step", [](Scenario& s) { s.shape.wait_for_last_step = true; }},
+      {"background_copier", [](Scenario& s) { s.shape.background_copier = true; }},
+      {"driver_calls", [](Scenario& s) { s.tracer.driver_calls = true; }},
+      {"profiler_steps", [](Scenario& s) { s.tracer.profiler_steps = true; }},
+  };
+  std::vector<Oddity> found;
+  auto add = [&](const Troubles& troubles) {
+    for (const Setting& change : changes) {
+      Scenario plain{std::string{change.name}, {}, troubles};
+      Scenario odd = plain;
+      change.apply(odd);
+      found.push_back({plain, odd});
+    }
+  };
+  add({});
+  // Of these jobs the launching thread has time to spare, so that a few more calls cost nothing.
+  for (Trouble trouble : {Trouble::kLoaderWorkers, Trouble::kSync, Trouble::kMalloc}) add({trouble});
+  return found;
 }
 
 Scenario random_scenario(std::uint64_t seed) {

@@ -21,8 +21,15 @@ std::vector<Scenario> hard_scenarios();
 /// Two troubles at once.
 std::vector<Scenario> pair_scenarios();
 
-/// Oddities that cost nothing: everything must stay where it was.
+/// Troubles too small to cost anything: nothing may be charged for them.
 std::vector<Scenario> harmless_scenarios();
+
+/// One job twice: plain, and with something in it that changes nothing about what it costs.
+struct Oddity {
+  Scenario plain;
+  Scenario odd;
+};
+std::vector<Oddity> oddities();
 
 /// A job drawn at random, with one to three troubles.
 Scenario random_scenario(std::uint64_t seed);

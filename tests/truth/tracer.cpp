@@ -2,6 +2,7 @@
 #include "tracer.hpp"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 
 namespace gpudiag::truth {
@@ -163,10 +164,20 @@ class Tracer {
   }
 
   void add_mark(std::size_t index, const Marked& mark) {
+    if (options_.profiler_steps) return add_step(index, mark);
     Record record = base(RecordKind::kMark, mark.at, mark.at);
     record.mark = MarkSource::kStep;
     record.thread = thread(mark.thread);
     record.value = index;
+    out_.push_back(record);
+  }
+
+  void add_step(std::size_t index, const Marked& mark) {
+    const TimePoint start = index == 0 ? TimePoint{} : run_.marks[index - 1].at + DurationNs{1};
+    Record record = base(RecordKind::kRange, start, mark.at);
+    record.range = RangeSource::kAnnotation;
+    record.thread = thread(mark.thread);
+    record.name = names_.intern("ProfilerStep#" + std::to_string(index));
     out_.push_back(record);
   }
 

@@ -16,6 +16,7 @@ struct TracerOptions {
   bool event_records = true;     ///< which event was recorded where; older traces lack them
   bool driver_calls = false;     ///< the driver call inside each runtime call, too
   bool operator_ranges = true;
+  bool profiler_steps = false;   ///< iterations as ranges `ProfilerStep#n` instead of marks
   bool ticks = true;             ///< delivered as a live source delivers: by end, with ticks between
 };
 

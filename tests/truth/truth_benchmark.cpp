@@ -91,6 +91,20 @@ void judge_all(Table& table, std::string_view group, const std::vector<Scenario>
   table.end();
 }
 
+void judge_oddities(const std::string& only) {
+  fmt::print("\nHarmless oddities\n\n");
+  std::size_t right = 0, all = 0;
+  for (const Oddity& oddity : oddities()) {
+    const std::string name = oddity.plain.troubles.empty() ? "nothing in " + oddity.plain.setting : name_of(oddity.plain);
+    if (name.find(only) == std::string::npos) continue;
+    const Difference difference = compare(oddity.plain, oddity.odd);
+    ++all;
+    right += difference.right() ? 1 : 0;
+    fmt::print("- {}: {}: {}\n", name, explain(difference), difference.right() ? "right" : "wrong");
+  }
+  fmt::print("\nright: {} of {}\n", right, all);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -115,6 +129,7 @@ int main(int argc, char** argv) {
   judge_all(table, "Harder settings", hard_scenarios(), only, explained);
   judge_all(table, "Two troubles", pair_scenarios(), only, explained);
   judge_all(table, "Harmless", harmless_scenarios(), only, explained);
+  judge_oddities(only);
   std::vector<Scenario> random;
   for (std::uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) random.push_back(random_scenario(seed));
   judge_all(table, "Random jobs", random, only, explained);
