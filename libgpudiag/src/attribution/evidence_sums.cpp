@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/evidence_sums.hpp"
+
+#include <algorithm>
+
+namespace gpudiag {
+namespace {
+
+// Findings cite three kinds a cause; range names with a number in them would else grow for ever.
+constexpr std::size_t kKindsKept = 512;
+
+std::tuple<DurationNs, DurationNs> weight(const EvidenceSum& sum) {
+  return {sum.total.charged, sum.total.host};
+}
+
+}  // namespace
+
+void EvidenceSums::add(const IterationLedger& ledger) {
+  for (const Evidence& seen : ledger.evidence) {
+    const DurationNs here = seen.charged.ns > 0 ? seen.charged : seen.host;
+    merge({seen, 1, ledger.index, here});
+  }
+}
+
+void EvidenceSums::add(const EvidenceSums& other) {
+  for (const auto& [key, sum] : other.sums_) merge(sum);
+}
+
+void EvidenceSums::merge(const EvidenceSum& sum) {
+  const Evidence& seen = sum.total;
+  const auto [at, added] =
+      sums_.try_emplace({seen.cause, seen.sub_cause, seen.what, seen.thread}, sum);
+  if (added) {
+    if (sums_.size() > 2 * kKindsKept) shrink();
+    return;
+  }
+  EvidenceSum& to = at->second;
+  to.total.count += seen.count;
+  to.total.host += seen.host;
+  to.total.charged += seen.charged;
+  to.iterations += sum.iterations;
+  if (sum.example_weight > to.example_weight) {
+    to.example_weight = sum.example_weight;
+    to.example = sum.example;
+    to.total.longest_at = seen.longest_at;
+  }
+}
+
+void EvidenceSums::shrink() {
+  std::vector<std::map<Key, EvidenceSum>::iterator> all;
+  for (auto it = sums_.begin(); it != sums_.end(); ++it) all.push_back(it);
+  std::nth_element(all.begin(), all.begin() + kKindsKept, all.end(), [](auto a, auto b) {
+    return weight(a->second) > weight(b->second);
+  });
+  for (auto it = all.begin() + kKindsKept; it != all.end(); ++it) sums_.erase(*it);
+}
+
+std::vector<EvidenceSum> EvidenceSums::of(Cause cause) const {
+  std::vector<EvidenceSum> found;
+  for (const auto& [key, sum] : sums_)
+    if (std::get<Cause>(key) == cause) found.push_back(sum);
+  std::stable_sort(found.begin(), found.end(), [](const EvidenceSum& a, const EvidenceSum& b) {
+    return weight(a) > weight(b);
+  });
+  return found;
+}
+
+}  // namespace gpudiag

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flow: sources -> record -> timeline -> [attribution] -> report.
+// The evidence of many iterations, added up by what was seen: what a finding cites.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "attribution/ledger.hpp"
+
+namespace gpudiag {
+
+/// One kind of evidence over all iterations added.
+struct EvidenceSum {
+  Evidence total;                   ///< longest_at is that of the example
+  std::uint64_t iterations = 0;     ///< in how many it was seen
+  std::uint64_t example = 0;        ///< index of the iteration with the most of it
+  DurationNs example_weight;        ///< charged time there, host time where nothing is charged
+};
+
+/// Keeps the heaviest kinds; memory is bounded however many there are.
+class EvidenceSums {
+ public:
+  void add(const IterationLedger& ledger);
+  void add(const EvidenceSums& other);
+  /// Of this cause, by charged time and then host time, falling.
+  std::vector<EvidenceSum> of(Cause cause) const;
+
+ private:
+  using Key = std::tuple<Cause, SubCause, std::string, ThreadId>;
+  void merge(const EvidenceSum& sum);
+  void shrink();
+
+  std::map<Key, EvidenceSum> sums_;
+};
+
+}  // namespace gpudiag
