@@ -19,9 +19,11 @@ struct Analysis {
 };
 
 /// Adds `records` in their order, then finishes.
-inline Analysis analyse(std::span<const Record> records, const NameTable& names, const EngineOptions& options = {}) {
+inline Analysis analyse(std::span<const Record> records, const NameTable& names,
+                        const EngineOptions& options = {}) {
   Analysis analysis;
-  Engine engine(options, names, [&](const IterationLedger& ledger) { analysis.ledgers.push_back(ledger); });
+  Engine engine(options, names,
+                [&](const IterationLedger& ledger) { analysis.ledgers.push_back(ledger); });
   for (const Record& record : records) engine.add(record);
   engine.finish();
   analysis.quality = engine.quality();

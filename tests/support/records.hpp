@@ -14,19 +14,37 @@
 namespace gpudiag::testing {
 
 inline namespace literals {
-constexpr TimePoint operator""_ns(unsigned long long value) { return {static_cast<std::int64_t>(value)}; }
-constexpr TimePoint operator""_us(unsigned long long value) { return {static_cast<std::int64_t>(value) * 1'000}; }
-constexpr TimePoint operator""_ms(unsigned long long value) { return {static_cast<std::int64_t>(value) * 1'000'000}; }
+constexpr TimePoint operator""_ns(unsigned long long value) {
+  return {static_cast<std::int64_t>(value)};
+}
+constexpr TimePoint operator""_us(unsigned long long value) {
+  return {static_cast<std::int64_t>(value) * 1'000};
+}
+constexpr TimePoint operator""_ms(unsigned long long value) {
+  return {static_cast<std::int64_t>(value) * 1'000'000};
+}
 }  // namespace literals
 
-constexpr StreamId stream(std::uint32_t id) { return StreamId{id}; }
-constexpr CorrelationId corr(std::uint32_t id) { return CorrelationId{id}; }
-constexpr ThreadId thread(std::uint32_t id) { return ThreadId{id}; }
-constexpr DeviceId device(std::uint32_t id) { return DeviceId{id}; }
-constexpr EventId event(std::uint64_t id) { return EventId{id}; }
+constexpr StreamId stream(std::uint32_t id) {
+  return StreamId{id};
+}
+constexpr CorrelationId corr(std::uint32_t id) {
+  return CorrelationId{id};
+}
+constexpr ThreadId thread(std::uint32_t id) {
+  return ThreadId{id};
+}
+constexpr DeviceId device(std::uint32_t id) {
+  return DeviceId{id};
+}
+constexpr EventId event(std::uint64_t id) {
+  return EventId{id};
+}
 
 /// Contexts are numbered from 1, one a device.
-constexpr ContextId context_of(DeviceId dev) { return ContextId{raw(dev) + 1}; }
+constexpr ContextId context_of(DeviceId dev) {
+  return ContextId{raw(dev) + 1};
+}
 
 inline Record span(RecordKind kind, TimePoint start, TimePoint end) {
   Record record;
@@ -45,8 +63,8 @@ inline Record api(ApiClass call, TimePoint start, TimePoint end, CorrelationId i
   return record;
 }
 
-inline Record operation(RecordKind kind, StreamId on, TimePoint start, TimePoint end, CorrelationId id,
-                        DeviceId dev = device(0)) {
+inline Record operation(RecordKind kind, StreamId on, TimePoint start, TimePoint end,
+                        CorrelationId id, DeviceId dev = device(0)) {
   Record record = span(kind, start, end);
   record.device = dev;
   record.context = context_of(dev);
@@ -55,12 +73,13 @@ inline Record operation(RecordKind kind, StreamId on, TimePoint start, TimePoint
   return record;
 }
 
-inline Record kernel(StreamId on, TimePoint start, TimePoint end, CorrelationId id, DeviceId dev = device(0)) {
+inline Record kernel(StreamId on, TimePoint start, TimePoint end, CorrelationId id,
+                     DeviceId dev = device(0)) {
   return operation(RecordKind::kKernel, on, start, end, id, dev);
 }
 
-inline Record memcpy_of(CopyKind copy, std::uint64_t bytes, StreamId on, TimePoint start, TimePoint end,
-                        CorrelationId id, DeviceId dev = device(0)) {
+inline Record memcpy_of(CopyKind copy, std::uint64_t bytes, StreamId on, TimePoint start,
+                        TimePoint end, CorrelationId id, DeviceId dev = device(0)) {
   Record record = operation(RecordKind::kMemcpy, on, start, end, id, dev);
   record.copy = copy;
   record.value = bytes;
@@ -68,8 +87,9 @@ inline Record memcpy_of(CopyKind copy, std::uint64_t bytes, StreamId on, TimePoi
 }
 
 /// `recorded_by`: correlation of the record call the event was last recorded by.
-inline Record sync(SyncKind kind, TimePoint start, TimePoint end, CorrelationId id, StreamId on = kNoStream,
-                   EventId waited = event(0), CorrelationId recorded_by = kNoCorrelation, DeviceId dev = device(0)) {
+inline Record sync(SyncKind kind, TimePoint start, TimePoint end, CorrelationId id,
+                   StreamId on = kNoStream, EventId waited = event(0),
+                   CorrelationId recorded_by = kNoCorrelation, DeviceId dev = device(0)) {
   Record record = span(RecordKind::kSync, start, end);
   record.sync = kind;
   record.device = dev;
@@ -81,7 +101,8 @@ inline Record sync(SyncKind kind, TimePoint start, TimePoint end, CorrelationId 
   return record;
 }
 
-inline Record event_record(StreamId on, EventId recorded, TimePoint at, CorrelationId id, DeviceId dev = device(0)) {
+inline Record event_record(StreamId on, EventId recorded, TimePoint at, CorrelationId id,
+                           DeviceId dev = device(0)) {
   Record record = span(RecordKind::kEventRecord, at, at);
   record.device = dev;
   record.context = context_of(dev);
@@ -91,8 +112,8 @@ inline Record event_record(StreamId on, EventId recorded, TimePoint at, Correlat
   return record;
 }
 
-inline Record range(NameId name, TimePoint start, TimePoint end, RangeSource source = RangeSource::kAnnotation,
-                    ThreadId on = thread(1)) {
+inline Record range(NameId name, TimePoint start, TimePoint end,
+                    RangeSource source = RangeSource::kAnnotation, ThreadId on = thread(1)) {
   Record record = span(RecordKind::kRange, start, end);
   record.range = source;
   record.thread = on;
@@ -110,6 +131,8 @@ inline Record mark(TimePoint at, std::uint64_t index, MarkSource source = MarkSo
   return record;
 }
 
-inline Record tick(TimePoint at) { return span(RecordKind::kTick, at, at); }
+inline Record tick(TimePoint at) {
+  return span(RecordKind::kTick, at, at);
+}
 
 }  // namespace gpudiag::testing

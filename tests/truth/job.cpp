@@ -8,14 +8,20 @@ namespace gpudiag::truth {
 Cause cause_of(Trouble trouble) {
   switch (trouble) {
     case Trouble::kLoaderInline:
-    case Trouble::kLoaderWorkers: return Cause::kDataLoading;
+    case Trouble::kLoaderWorkers:
+      return Cause::kDataLoading;
     case Trouble::kSync:
-    case Trouble::kDeviceSync: return Cause::kSync;
-    case Trouble::kLaunch: return Cause::kLaunchOverhead;
+    case Trouble::kDeviceSync:
+      return Cause::kSync;
+    case Trouble::kLaunch:
+      return Cause::kLaunchOverhead;
     case Trouble::kLoggerLabelled:
-    case Trouble::kLoggerAnonymous: return Cause::kHost;
-    case Trouble::kMalloc: return Cause::kAllocation;
-    case Trouble::kCheckpoint: return Cause::kCheckpoint;
+    case Trouble::kLoggerAnonymous:
+      return Cause::kHost;
+    case Trouble::kMalloc:
+      return Cause::kAllocation;
+    case Trouble::kCheckpoint:
+      return Cause::kCheckpoint;
   }
   return Cause::kUnknown;
 }
@@ -27,13 +33,34 @@ constexpr std::uint32_t kEventRing = 4;  // events that exist once an iteration 
 constexpr std::uint32_t kWorkers = 2;
 constexpr DurationNs kOrdinaryFetch = microseconds(20);
 
-enum StreamIndex : std::uint32_t { kMain, kSide, kCopies, kBackground, kIdle, kLate, kOther, kStreamCount };
-enum EventIndex : std::uint32_t {
-  kFork, kJoin = kFork + kEventRing, kBatch = kJoin + kEventRing, kStepDone = kBatch + kEventRing,
-  kLateDone = kStepDone + kEventRing, kToOther = kLateDone + kEventRing, kFromOther = kToOther + kEventRing,
-  kCopied = kFromOther + kEventRing, kEventCount,
+enum StreamIndex : std::uint32_t {
+  kMain,
+  kSide,
+  kCopies,
+  kBackground,
+  kIdle,
+  kLate,
+  kOther,
+  kStreamCount
 };
-enum SemaphoreIndex : std::uint32_t { kBackwardGo, kBackwardDone, kBatches, kSlots, kSemaphoreCount };
+enum EventIndex : std::uint32_t {
+  kFork,
+  kJoin = kFork + kEventRing,
+  kBatch = kJoin + kEventRing,
+  kStepDone = kBatch + kEventRing,
+  kLateDone = kStepDone + kEventRing,
+  kToOther = kLateDone + kEventRing,
+  kFromOther = kToOther + kEventRing,
+  kCopied = kFromOther + kEventRing,
+  kEventCount,
+};
+enum SemaphoreIndex : std::uint32_t {
+  kBackwardGo,
+  kBackwardDone,
+  kBatches,
+  kSlots,
+  kSemaphoreCount
+};
 
 class Writer {
  public:
@@ -59,7 +86,8 @@ class Writer {
     }
     program_.scripts.push_back(std::move(main));
     if (shape_.autograd_thread) program_.scripts.push_back(std::move(autograd));
-    if (shape_.prefetch_thread) program_.scripts.push_back(prefetch_thread());
+    if (shape_.prefetch_thread)
+      program_.scripts.push_back(prefetch_thread());
     else if (has(Trouble::kLoaderWorkers))
       for (std::uint32_t w = 0; w < kWorkers; ++w) program_.scripts.push_back(worker(w));
     if (shape_.background_copier) program_.scripts.push_back(background());
@@ -69,7 +97,9 @@ class Writer {
  private:
   bool may(Trouble trouble) const { return possible_.contains(trouble); }
   bool has(Trouble trouble) const { return present_.contains(trouble); }
-  Noise noise(std::string_view purpose, std::uint32_t iteration) const { return {shape_.seed, purpose, iteration}; }
+  Noise noise(std::string_view purpose, std::uint32_t iteration) const {
+    return {shape_.seed, purpose, iteration};
+  }
 
   // Single actions -----------------------------------------------------------------------------
   static void work(Script& on, DurationNs host) {
@@ -82,31 +112,52 @@ class Writer {
   DurationNs call_time(DurationNs host) const { return free_launches_ ? DurationNs{} : host; }
 
   // One kernel of an operator: dispatch, launch.
-  void kernel(Script& on, std::uint32_t stream, DurationNs length, Noise& noise, std::string_view op) {
+  void kernel(Script& on, std::uint32_t stream, DurationNs length, Noise& noise,
+              std::string_view op) {
     const DurationNs dispatch = call_time(noise.around(shape_.dispatch, 20));
     const DurationNs launch = call_time(noise.around(shape_.launch, 20));
     const DurationNs latency = noise.around(shape_.latency, 10);
     enter(on, op, RangeSource::kOperator);
     work(on, dispatch);
-    on.actions.push_back({.what = Do::kLaunch, .host = launch, .device_time = noise.around(length, shape_.noise_percent),
-                          .latency = latency, .stream = stream});
+    on.actions.push_back({.what = Do::kLaunch,
+                          .host = launch,
+                          .device_time = noise.around(length, shape_.noise_percent),
+                          .latency = latency,
+                          .stream = stream});
     leave(on);
   }
-  void graph(Script& on, std::uint32_t stream, std::uint32_t nodes, DurationNs length, Noise& noise) {
-    on.actions.push_back({.what = Do::kGraphLaunch, .host = call_time(microseconds(12)),
-                          .device_time = noise.around(length, shape_.noise_percent), .latency = microseconds(6),
-                          .count = nodes, .stream = stream});
+  void graph(Script& on, std::uint32_t stream, std::uint32_t nodes, DurationNs length,
+             Noise& noise) {
+    on.actions.push_back({.what = Do::kGraphLaunch,
+                          .host = call_time(microseconds(12)),
+                          .device_time = noise.around(length, shape_.noise_percent),
+                          .latency = microseconds(6),
+                          .count = nodes,
+                          .stream = stream});
     work(on, call_time(shape_.dispatch));
   }
-  void copy(Script& on, std::uint32_t stream, CopyKind kind, std::uint64_t bytes, bool pageable, bool blocks) {
-    on.actions.push_back({.what = Do::kCopy, .host = call_time(microseconds(5)), .latency = microseconds(2),
-                          .count = bytes, .stream = stream, .copy = kind, .blocks = blocks, .pageable = pageable});
+  void copy(Script& on, std::uint32_t stream, CopyKind kind, std::uint64_t bytes, bool pageable,
+            bool blocks) {
+    on.actions.push_back({.what = Do::kCopy,
+                          .host = call_time(microseconds(5)),
+                          .latency = microseconds(2),
+                          .count = bytes,
+                          .stream = stream,
+                          .copy = kind,
+                          .blocks = blocks,
+                          .pageable = pageable});
   }
   void record(Script& on, std::uint32_t event, std::uint32_t stream) {
-    on.actions.push_back({.what = Do::kRecord, .host = call_time(microseconds(1)), .stream = stream, .event = event});
+    on.actions.push_back({.what = Do::kRecord,
+                          .host = call_time(microseconds(1)),
+                          .stream = stream,
+                          .event = event});
   }
   void stream_wait(Script& on, std::uint32_t stream, std::uint32_t event) {
-    on.actions.push_back({.what = Do::kStreamWait, .host = call_time(microseconds(1)), .stream = stream, .event = event});
+    on.actions.push_back({.what = Do::kStreamWait,
+                          .host = call_time(microseconds(1)),
+                          .stream = stream,
+                          .event = event});
   }
   static void event_sync(Script& on, std::uint32_t event) {
     on.actions.push_back({.what = Do::kEventSync, .host = microseconds(2), .event = event});
@@ -114,15 +165,24 @@ class Writer {
   static void stream_sync(Script& on, std::uint32_t stream) {
     on.actions.push_back({.what = Do::kStreamSync, .host = microseconds(2), .stream = stream});
   }
-  static void take(Script& on, std::uint32_t semaphore) { on.actions.push_back({.what = Do::kTake, .semaphore = semaphore}); }
-  static void put(Script& on, std::uint32_t semaphore) { on.actions.push_back({.what = Do::kPut, .semaphore = semaphore}); }
+  static void take(Script& on, std::uint32_t semaphore) {
+    on.actions.push_back({.what = Do::kTake, .semaphore = semaphore});
+  }
+  static void put(Script& on, std::uint32_t semaphore) {
+    on.actions.push_back({.what = Do::kPut, .semaphore = semaphore});
+  }
 
   void item(Script& on, std::uint32_t stream) {
     enter(on, "aten::item", RangeSource::kOperator);
     enter(on, "aten::_local_scalar_dense", RangeSource::kOperator);
     work(on, microseconds(2));
-    Action read{.what = Do::kCopy, .host = microseconds(5), .latency = microseconds(2), .count = 4, .stream = stream,
-                .copy = CopyKind::kDeviceToHost, .blocks = shape_.item_through_pageable,
+    Action read{.what = Do::kCopy,
+                .host = microseconds(5),
+                .latency = microseconds(2),
+                .count = 4,
+                .stream = stream,
+                .copy = CopyKind::kDeviceToHost,
+                .blocks = shape_.item_through_pageable,
                 .pageable = shape_.item_through_pageable};
     on.actions.push_back(read);
     stream_sync(on, stream);
@@ -134,7 +194,8 @@ class Writer {
   void step(Script& on, std::uint32_t i) {
     if (shape_.wait_for_last_step && i >= 2) event_sync(on, kStepDone + (i - 2) % kEventRing);
     fetch(on, i);
-    if (has(Trouble::kDeviceSync)) on.actions.push_back({.what = Do::kDeviceSync, .host = microseconds(2)});
+    if (has(Trouble::kDeviceSync))
+      on.actions.push_back({.what = Do::kDeviceSync, .host = microseconds(2)});
     upload(on, i);
     if (shape_.late_event) start_late_work(on, i);
     forward(on, i);
@@ -148,7 +209,8 @@ class Writer {
     record(on, kStepDone + i % kEventRing, kMain);
     if (shape_.item_each_step) item(on, kMain);
     logger(on, i);
-    if (has(Trouble::kCheckpoint) && i % kCheckpointEvery == kCheckpointEvery - 1) checkpoint(on, i);
+    if (has(Trouble::kCheckpoint) && i % kCheckpointEvery == kCheckpointEvery - 1)
+      checkpoint(on, i);
     // A moment on both sides, so that no call begins at the very nanosecond of the mark.
     work(on, microseconds(1));
     on.actions.push_back({.what = Do::kMark});
@@ -161,12 +223,16 @@ class Writer {
           by_others ? "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
                     : "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
           RangeSource::kAnnotation);
-    if (by_others) take(on, kBatches);
-    else if (has(Trouble::kLoaderInline)) work(on, noise("inline", i).around(shape_.inline_load, shape_.noise_percent));
+    if (by_others)
+      take(on, kBatches);
+    else if (has(Trouble::kLoaderInline))
+      work(on, noise("inline", i).around(shape_.inline_load, shape_.noise_percent));
     if (!may(Trouble::kLoaderInline) && !may(Trouble::kLoaderWorkers)) work(on, kOrdinaryFetch);
     leave(on);
-    if (shape_.prefetch_thread) put(on, kSlots);
-    else if (has(Trouble::kLoaderWorkers)) put(on, kSlots);
+    if (shape_.prefetch_thread)
+      put(on, kSlots);
+    else if (has(Trouble::kLoaderWorkers))
+      put(on, kSlots);
   }
 
   void upload(Script& on, std::uint32_t i) {
@@ -178,7 +244,8 @@ class Writer {
       record(on, kBatch + i % kEventRing, kCopies);
     } else {
       enter(on, "aten::to", RangeSource::kOperator);
-      copy(on, kMain, CopyKind::kHostToDevice, kBatchBytes, shape_.pageable_batch, shape_.pageable_batch);
+      copy(on, kMain, CopyKind::kHostToDevice, kBatchBytes, shape_.pageable_batch,
+           shape_.pageable_batch);
       leave(on);
     }
   }
@@ -199,7 +266,8 @@ class Writer {
       const bool aside = shape_.second_stream && k % 2 == 1;
       kernel(on, aside ? kSide : kMain, shape_.forward_kernel, n, "aten::linear");
       if (k < shape_.idle_syncs) stream_sync(on, kIdle);
-      if (shape_.tiny_copies && k % 4 == 0) copy(on, kMain, CopyKind::kHostToDevice, 1024, true, false);
+      if (shape_.tiny_copies && k % 4 == 0)
+        copy(on, kMain, CopyKind::kHostToDevice, 1024, true, false);
     }
     if (shape_.second_stream) join(on, i);
   }
@@ -220,13 +288,15 @@ class Writer {
       record(on, kToOther + i % kEventRing, kMain);
       stream_wait(on, kOther, kToOther + i % kEventRing);
       for (std::uint32_t k = 0; k < shape_.backward_kernels / 2; ++k)
-        kernel(on, kOther, shape_.backward_kernel, n, "autograd::engine::evaluate_function: MmBackward0");
+        kernel(on, kOther, shape_.backward_kernel, n,
+               "autograd::engine::evaluate_function: MmBackward0");
       record(on, kFromOther + i % kEventRing, kOther);
       stream_wait(on, kMain, kFromOther + i % kEventRing);
     }
     if (shape_.graphs) return graph(on, kMain, shape_.backward_kernels, shape_.backward_kernel, n);
     for (std::uint32_t k = 0; k < shape_.backward_kernels; ++k) {
-      kernel(on, kMain, shape_.backward_kernel, n, "autograd::engine::evaluate_function: MmBackward0");
+      kernel(on, kMain, shape_.backward_kernel, n,
+             "autograd::engine::evaluate_function: MmBackward0");
       if (shape_.forward_kernels + k < shape_.idle_syncs) stream_sync(on, kIdle);
     }
   }
@@ -277,7 +347,8 @@ class Writer {
     Script script{"worker", {}, false};
     for (std::uint32_t i = index; i < shape_.iterations; i += kWorkers) {
       take(script, kSlots);
-      work(script, noise("worker", i).around({shape_.worker_period.ns * kWorkers}, shape_.noise_percent));
+      work(script,
+           noise("worker", i).around({shape_.worker_period.ns * kWorkers}, shape_.noise_percent));
       put(script, kBatches);
     }
     return script;
@@ -300,10 +371,18 @@ class Writer {
   Script background() const {
     Script script{"background", {}, true, true};
     for (std::uint32_t i = 0; i < kEventRing; ++i) {
-      script.actions.push_back({.what = Do::kStreamWait, .host = microseconds(1), .stream = kBackground, .event = kStepDone + i});
-      script.actions.push_back({.what = Do::kCopy, .host = microseconds(5), .latency = microseconds(2), .count = 1u << 20,
-                                .stream = kBackground, .copy = CopyKind::kDeviceToHost});
-      script.actions.push_back({.what = Do::kRecord, .host = microseconds(1), .stream = kBackground, .event = kCopied});
+      script.actions.push_back({.what = Do::kStreamWait,
+                                .host = microseconds(1),
+                                .stream = kBackground,
+                                .event = kStepDone + i});
+      script.actions.push_back({.what = Do::kCopy,
+                                .host = microseconds(5),
+                                .latency = microseconds(2),
+                                .count = 1u << 20,
+                                .stream = kBackground,
+                                .copy = CopyKind::kDeviceToHost});
+      script.actions.push_back(
+          {.what = Do::kRecord, .host = microseconds(1), .stream = kBackground, .event = kCopied});
       event_sync(script, kCopied);
       work(script, milliseconds(3));
     }

@@ -16,7 +16,8 @@ namespace gpudiag::truth {
 /// Something that may be wrong with a job and can be left out of it.
 enum class Trouble : std::uint8_t {
   kLoaderInline,     ///< the batch is made in the training thread, inside the loader's __next__
-  kLoaderWorkers,    ///< worker processes make batches too slowly; the training thread waits in __next__
+  kLoaderWorkers,    ///< worker processes make batches too slowly; the training thread waits in
+                     ///< __next__
   kSync,             ///< `.item()` after each kernel of the optimizer
   kDeviceSync,       ///< cudaDeviceSynchronize before the forward pass
   kLaunch,           ///< launches and the code between them take time at all
@@ -26,9 +27,11 @@ enum class Trouble : std::uint8_t {
   kCheckpoint,       ///< torch.save each fourth iteration
 };
 inline constexpr std::array<std::string_view, 9> kTroubleNames{
-    "loader_inline", "loader_workers", "sync", "device_sync", "launch",
+    "loader_inline",   "loader_workers",   "sync",   "device_sync", "launch",
     "logger_labelled", "logger_anonymous", "malloc", "checkpoint"};
-constexpr std::string_view name_of(Trouble trouble) { return kTroubleNames[static_cast<std::size_t>(trouble)]; }
+constexpr std::string_view name_of(Trouble trouble) {
+  return kTroubleNames[static_cast<std::size_t>(trouble)];
+}
 /// The category that should be charged for it.
 Cause cause_of(Trouble trouble);
 
@@ -54,20 +57,20 @@ struct JobShape {
   DurationNs latency = DurationNs{3'200};
   std::uint32_t queue_depth = 1024;
 
-  bool item_each_step = false;       ///< the loss is read at the end of the step
+  bool item_each_step = false;  ///< the loss is read at the end of the step
   bool item_through_pageable = false;
-  bool autograd_thread = false;      ///< backward is launched by a thread of its own
-  bool background_copier = false;    ///< a thread copies on its own stream and waits for events
-  bool second_stream = false;        ///< every other forward kernel on a second stream, forked and joined
-  bool prefetch_stream = false;      ///< the next batch is copied on a side stream
-  bool prefetch_thread = false;      ///< a thread of the process loads and copies batches
-  bool late_event = false;           ///< backward waits for a long kernel of a side stream
-  bool pageable_batch = false;       ///< the batch is copied from pageable memory, which blocks
-  bool tiny_copies = false;          ///< small pageable copies throughout the forward pass
-  bool graphs = false;               ///< forward and backward are one graph launch each
-  bool two_devices = false;          ///< the middle of the step runs on a second device
-  bool wait_for_last_step = false;   ///< the host waits for the step before the last one's end
-  std::uint32_t idle_syncs = 0;      ///< synchronisations of a stream that never has work
+  bool autograd_thread = false;    ///< backward is launched by a thread of its own
+  bool background_copier = false;  ///< a thread copies on its own stream and waits for events
+  bool second_stream = false;  ///< every other forward kernel on a second stream, forked and joined
+  bool prefetch_stream = false;     ///< the next batch is copied on a side stream
+  bool prefetch_thread = false;     ///< a thread of the process loads and copies batches
+  bool late_event = false;          ///< backward waits for a long kernel of a side stream
+  bool pageable_batch = false;      ///< the batch is copied from pageable memory, which blocks
+  bool tiny_copies = false;         ///< small pageable copies throughout the forward pass
+  bool graphs = false;              ///< forward and backward are one graph launch each
+  bool two_devices = false;         ///< the middle of the step runs on a second device
+  bool wait_for_last_step = false;  ///< the host waits for the step before the last one's end
+  std::uint32_t idle_syncs = 0;     ///< synchronisations of a stream that never has work
 
   DurationNs inline_load = milliseconds(16);
   DurationNs worker_period = milliseconds(16);
@@ -78,8 +81,8 @@ struct JobShape {
 };
 
 /// The job with those of the `possible` troubles that are `present`. A possible trouble that is
-/// absent takes no time at all; one that is not even possible has its ordinary, small cost (a loader
-/// that has the batch ready, a launch of a few microseconds).
+/// absent takes no time at all; one that is not even possible has its ordinary, small cost (a
+/// loader that has the batch ready, a launch of a few microseconds).
 Program write_job(const JobShape& shape, const Troubles& possible, const Troubles& present);
 
 }  // namespace gpudiag::truth

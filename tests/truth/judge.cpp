@@ -16,12 +16,15 @@ namespace {
 constexpr std::size_t kFirstSteady = 8;
 constexpr std::size_t kCutAtEnd = 4;
 
-double ns(DurationNs duration) { return static_cast<double>(duration.ns); }
+double ns(DurationNs duration) {
+  return static_cast<double>(duration.ns);
+}
 
 bool identity_holds(const IterationLedger& ledger) {
   DurationNs idle;
   for (DurationNs part : ledger.idle_by_cause) idle += part;
-  return ledger.idle == idle && ledger.wall == ledger.compute + ledger.communication + ledger.copy + ledger.idle;
+  return ledger.idle == idle &&
+         ledger.wall == ledger.compute + ledger.communication + ledger.copy + ledger.idle;
 }
 
 void add_truth(Figures& figures, const Window& window) {
@@ -47,9 +50,9 @@ void add_engine(Figures& figures, const IterationLedger& ledger) {
 
 void divide(Figures& figures) {
   const auto n = static_cast<double>(figures.iterations);
-  for (double* figure : {&figures.wall, &figures.compute, &figures.copy, &figures.idle, &figures.engine_wall,
-                         &figures.engine_compute, &figures.engine_copy, &figures.engine_communication,
-                         &figures.engine_idle})
+  for (double* figure : {&figures.wall, &figures.compute, &figures.copy, &figures.idle,
+                         &figures.engine_wall, &figures.engine_compute, &figures.engine_copy,
+                         &figures.engine_communication, &figures.engine_idle})
     *figure /= n;
   for (double& figure : figures.charge) figure /= n;
   for (double& figure : figures.replay_cost) figure /= n;
@@ -79,7 +82,8 @@ bool is_sound(const Figures& figures) {
 void compare_others(Verdict& verdict, const Figures& with, const Figures& base) {
   Largest largest;
   for (std::size_t c = 0; c < kCauseCount; ++c)
-    if (static_cast<Cause>(c) != verdict.cause) largest.consider(kCauseNames[c], with.charge[c] - base.charge[c]);
+    if (static_cast<Cause>(c) != verdict.cause)
+      largest.consider(kCauseNames[c], with.charge[c] - base.charge[c]);
   verdict.worst_other = largest.name;
   verdict.worst_change = largest.change;
 }
@@ -93,7 +97,8 @@ bool near(double value, double least, double most, double wall) {
 
 std::string name_of(const Scenario& scenario) {
   std::string troubles;
-  for (Trouble trouble : scenario.troubles) troubles += (troubles.empty() ? "" : "+") + std::string{name_of(trouble)};
+  for (Trouble trouble : scenario.troubles)
+    troubles += (troubles.empty() ? "" : "+") + std::string{name_of(trouble)};
   return troubles + " in " + scenario.setting;
 }
 
@@ -117,8 +122,10 @@ Figures run_job(const Scenario& scenario, const Troubles& present) {
     auto found = std::find_if(ledgers.begin(), ledgers.end(), [&](const IterationLedger& ledger) {
       return ledger.start == windows[i].start && ledger.wall == windows[i].wall();
     });
-    if (found == ledgers.end()) figures.windows_agree = false;
-    else add_engine(figures, *found);
+    if (found == ledgers.end())
+      figures.windows_agree = false;
+    else
+      add_engine(figures, *found);
   }
   divide(figures);
   return figures;
@@ -161,39 +168,56 @@ Difference compare(const Scenario& plain, const Scenario& odd) {
   largest.consider("copy", b.engine_copy - a.engine_copy);
   for (std::size_t c = 0; c < kCauseCount; ++c) {
     largest.consider(kCauseNames[c], b.charge[c] - a.charge[c]);
-    largest.consider(std::string{kCauseNames[c]} + " by replay", b.replay_cost[c] - a.replay_cost[c]);
+    largest.consider(std::string{kCauseNames[c]} + " by replay",
+                     b.replay_cost[c] - a.replay_cost[c]);
   }
   return {a.wall, b.wall - a.wall, largest.name, largest.change, is_sound(a) && is_sound(b)};
 }
 
-bool Difference::right() const { return sound && std::abs(worst_change) <= Verdict::kTolerance * wall; }
+bool Difference::right() const {
+  return sound && std::abs(worst_change) <= Verdict::kTolerance * wall;
+}
 
 std::string explain(const Difference& difference) {
-  return fmt::format("of {:.3f} ms: wall really changes by {:.2f} %, {} by {:.2f} %{}", difference.wall / 1e6,
-                     100 * difference.true_change / difference.wall, difference.worst.empty() ? "nothing else" : difference.worst,
+  return fmt::format("of {:.3f} ms: wall really changes by {:.2f} %, {} by {:.2f} %{}",
+                     difference.wall / 1e6, 100 * difference.true_change / difference.wall,
+                     difference.worst.empty() ? "nothing else" : difference.worst,
                      100 * difference.worst_change / difference.wall,
                      difference.sound ? "" : ", windows, identity or validity are wrong");
 }
 
-bool Verdict::sound() const { return is_sound(with); }
-bool Verdict::replay_right() const { return near(replay_cost, true_cost, true_cost, wall); }
-bool Verdict::charge_right() const { return near(charge, least_charge, most_charge, wall); }
-bool Verdict::others_right() const { return std::abs(worst_change) <= kTolerance * wall; }
+bool Verdict::sound() const {
+  return is_sound(with);
+}
+bool Verdict::replay_right() const {
+  return near(replay_cost, true_cost, true_cost, wall);
+}
+bool Verdict::charge_right() const {
+  return near(charge, least_charge, most_charge, wall);
+}
+bool Verdict::others_right() const {
+  return std::abs(worst_change) <= kTolerance * wall;
+}
 
 std::string explain(const Verdict& verdict) {
-  auto share = [&](double figure) { return fmt::format("{:.2f} %", 100.0 * figure / verdict.wall); };
-  std::string text = fmt::format("{} of {:.3f} ms: true cost {}, replay {}, charge {} (allowed {} to {})",
-                                 name_of(verdict.trouble), verdict.wall / 1e6, share(verdict.true_cost),
-                                 share(verdict.replay_cost), share(verdict.charge), share(verdict.least_charge),
-                                 share(verdict.most_charge));
-  if (!verdict.worst_other.empty()) text += fmt::format(", {} changed by {}", verdict.worst_other, share(verdict.worst_change));
+  auto share = [&](double figure) {
+    return fmt::format("{:.2f} %", 100.0 * figure / verdict.wall);
+  };
+  std::string text =
+      fmt::format("{} of {:.3f} ms: true cost {}, replay {}, charge {} (allowed {} to {})",
+                  name_of(verdict.trouble), verdict.wall / 1e6, share(verdict.true_cost),
+                  share(verdict.replay_cost), share(verdict.charge), share(verdict.least_charge),
+                  share(verdict.most_charge));
+  if (!verdict.worst_other.empty())
+    text += fmt::format(", {} changed by {}", verdict.worst_other, share(verdict.worst_change));
   if (!verdict.with.windows_agree) text += ", windows differ from what happened";
   if (!verdict.with.identity_holds) text += ", the identity does not hold";
   if (verdict.with.valid != verdict.with.iterations)
     text += fmt::format(", {} of {} iterations valid", verdict.with.valid, verdict.with.iterations);
   text += "; idle:";
   for (std::size_t c = 0; c < kCauseCount; ++c)
-    if (verdict.with.charge[c] != 0) text += fmt::format(" {} {}", kCauseNames[c], share(verdict.with.charge[c]));
+    if (verdict.with.charge[c] != 0)
+      text += fmt::format(" {} {}", kCauseNames[c], share(verdict.with.charge[c]));
   return text;
 }
 

@@ -32,12 +32,12 @@ struct Figures {
   double wall = 0, compute = 0, copy = 0, idle = 0;  ///< the truth
   double engine_wall = 0, engine_compute = 0, engine_copy = 0, engine_idle = 0;
   double engine_communication = 0;
-  std::array<double, kCauseCount> charge{};       ///< the engine's idle_by_cause
+  std::array<double, kCauseCount> charge{};  ///< the engine's idle_by_cause
   std::array<double, kCauseCount> replay_cost{};
-  std::size_t iterations = 0;                     ///< of the truth, in the steady part
-  std::size_t valid = 0;                          ///< that the engine found valid
-  bool windows_agree = false;                     ///< every steady window, to the nanosecond
-  bool identity_holds = false;                    ///< attribution.md section 2, in every ledger
+  std::size_t iterations = 0;   ///< of the truth, in the steady part
+  std::size_t valid = 0;        ///< that the engine found valid
+  bool windows_agree = false;   ///< every steady window, to the nanosecond
+  bool identity_holds = false;  ///< attribution.md section 2, in every ledger
 };
 
 /// Runs the scenario's job with `present` of its troubles.
@@ -47,8 +47,8 @@ Figures run_job(const Scenario& scenario, const Troubles& present);
 struct Verdict {
   Trouble trouble{};
   Cause cause{};
-  double wall = 0;             ///< with everything present
-  double true_cost = 0;        ///< wall saved when it alone is removed: what the replay should say
+  double wall = 0;       ///< with everything present
+  double true_cost = 0;  ///< wall saved when it alone is removed: what the replay should say
   double replay_cost = 0;
   /// What may be charged: the idle time saved when removed first, and when removed last (with no
   /// other trouble the same figure twice).
@@ -72,9 +72,9 @@ std::vector<Verdict> judge(const Scenario& scenario);
 
 /// Between two jobs that cost the same: how far the engine tells them apart.
 struct Difference {
-  double wall = 0;             ///< of the first
-  double true_change = 0;      ///< of wall
-  std::string worst;           ///< the ledger's entry that changed most
+  double wall = 0;         ///< of the first
+  double true_change = 0;  ///< of wall
+  std::string worst;       ///< the ledger's entry that changed most
   double worst_change = 0;
   bool sound = false;
   bool right() const;

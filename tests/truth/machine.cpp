@@ -6,43 +6,26 @@
 #include <queue>
 #include <stdexcept>
 
+#include "copy_engine.hpp"
+
 namespace gpudiag::truth {
 namespace {
 
-// Typical of current hardware; the exact figures do not matter, being the same in both runs of a pair.
-constexpr DurationNs kStreamGap{800};         // between two queued operations of one stream
-constexpr DurationNs kEventLatency{1'200};    // from an event's completion to its waiter's start
-constexpr DurationNs kBlockedWakeUp{4'000};   // from completion to the return of a blocking call
-constexpr DurationNs kThreadWakeUp{9'000};    // from one thread's signal to another's next instruction
+// Typical of current hardware; the exact figures do not matter, being the same in both runs of a
+// pair.
+constexpr DurationNs kStreamGap{800};        // between two queued operations of one stream
+constexpr DurationNs kEventLatency{1'200};   // from an event's completion to its waiter's start
+constexpr DurationNs kBlockedWakeUp{4'000};  // from completion to the return of a blocking call
+constexpr DurationNs kThreadWakeUp{
+    9'000};  // from one thread's signal to another's next instruction
 constexpr std::int64_t kBytesPerMicrosecond = 24'000;  // PCIe 4 x16
 constexpr std::int64_t kPageableBytesPerMicrosecond = 9'000;
 constexpr DurationNs kCopySetup{1'400};
 
-/// A copy engine takes a copy when it can start, in whatever order the copies were queued.
-class CopyEngine {
- public:
-  TimePoint reserve(TimePoint ready, DurationNs length) {
-    TimePoint start = ready;
-    std::size_t at = 0;
-    for (; at < busy_.size(); ++at) {
-      if (busy_[at].end <= start) continue;
-      if (busy_[at].start >= start + length) break;
-      start = busy_[at].end;
-    }
-    busy_.insert(busy_.begin() + static_cast<std::ptrdiff_t>(at), Interval{start, start + length});
-    if (busy_.size() > kRemembered) busy_.pop_front();
-    return start;
-  }
-
- private:
-  static constexpr std::size_t kRemembered = 4096;
-  std::deque<Interval> busy_;  // sorted, disjoint
-};
-
 struct StreamState {
-  TimePoint tail = kTimeMin;    // end of the last operation
-  TimePoint floor = kTimeMin;   // events it must wait for
-  std::deque<TimePoint> ends;   // of the last `queue_depth` operations
+  TimePoint tail = kTimeMin;   // end of the last operation
+  TimePoint floor = kTimeMin;  // events it must wait for
+  std::deque<TimePoint> ends;  // of the last `queue_depth` calls
   TimePoint done() const { return std::max(tail, floor); }
 };
 
@@ -53,8 +36,8 @@ struct EventState {
 
 struct Host {
   TimePoint now;
-  std::size_t next = 0;           // action
-  bool in_call = false;           // the call of `next` has begun
+  std::size_t next = 0;  // action
+  bool in_call = false;  // the call of `next` has begun
   std::size_t call = 0;
   std::vector<RangeSpan> open;
 };
@@ -67,7 +50,10 @@ struct Semaphore {
 class Simulation {
  public:
   explicit Simulation(const Program& program)
-      : program_(program), streams_(program.streams.size()), events_(program.events), hosts_(program.scripts.size()),
+      : program_(program),
+        streams_(program.streams.size()),
+        events_(program.events),
+        hosts_(program.scripts.size()),
         engines_(program.devices) {
     for (std::uint32_t count : program.semaphores) semaphores_.push_back({count, {}});
     for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
@@ -91,7 +77,9 @@ class Simulation {
     TimePoint at;
     std::uint64_t order;
     std::uint32_t host;
-    bool operator<(const Turn& other) const { return at != other.at ? at > other.at : order > other.order; }
+    bool operator<(const Turn& other) const {
+      return at != other.at ? at > other.at : order > other.order;
+    }
   };
 
   void schedule(std::uint32_t host) { turns_.push({hosts_[host].now, order_++, host}); }
@@ -101,13 +89,25 @@ class Simulation {
     Host& host = hosts_[index];
     const Action& action = program_.scripts[index].actions[host.next];
     switch (action.what) {
-      case Do::kWork: host.now += action.host; return advance(index);
-      case Do::kEnter: host.open.push_back({index, action.name, action.range, host.now, host.now}); return advance(index);
-      case Do::kLeave: leave(host); return advance(index);
-      case Do::kMark: run_.marks.push_back({index, host.now}); return advance(index);
-      case Do::kTake: return take(index, action.semaphore);
-      case Do::kPut: put(action.semaphore, host.now); return advance(index);
-      default: break;
+      case Do::kWork:
+        host.now += action.host;
+        return advance(index);
+      case Do::kEnter:
+        host.open.push_back({index, action.name, action.range, host.now, host.now});
+        return advance(index);
+      case Do::kLeave:
+        leave(host);
+        return advance(index);
+      case Do::kMark:
+        run_.marks.push_back({index, host.now});
+        return advance(index);
+      case Do::kTake:
+        return take(index, action.semaphore);
+      case Do::kPut:
+        put(action.semaphore, host.now);
+        return advance(index);
+      default:
+        break;
     }
     if (!host.in_call) {
       begin_call(index, action);
@@ -166,10 +166,15 @@ class Simulation {
     switch (action.what) {
       case Do::kLaunch:
       case Do::kGraphLaunch:
-      case Do::kCopy: wait_for_slot(host, streams_[action.stream]); break;
+      case Do::kCopy:
+        wait_for_slot(host, streams_[action.stream]);
+        break;
       case Do::kMalloc:
-      case Do::kFree: wait_until(host, device_done(action.device)); break;
-      default: break;
+      case Do::kFree:
+        wait_until(host, device_done(action.device));
+        break;
+      default:
+        break;
     }
     host.now += action.host;
   }
@@ -188,15 +193,11 @@ class Simulation {
     Call& call = run_.calls[host.call];
     call.waited_from = host.now;
     switch (action.what) {
-      case Do::kLaunch: queue(host, action, action.device_time); break;
+      case Do::kLaunch:
       case Do::kGraphLaunch:
-        for (std::uint64_t i = 0; i < action.count; ++i) queue(host, action, action.device_time);
+      case Do::kCopy:
+        queue_operations(host, action);
         break;
-      case Do::kCopy: {
-        const TimePoint done = queue(host, action, copy_time(action));
-        if (action.blocks) wait_until(host, done);
-        break;
-      }
       case Do::kRecord:
         events_[action.event] = {std::max(streams_[action.stream].done(), host.now),
                                  static_cast<std::uint32_t>(host.call + 1)};
@@ -204,18 +205,40 @@ class Simulation {
       case Do::kStreamWait:
         call.event_call = events_[action.event].recorded_by;
         if (call.event_call != 0)
-          streams_[action.stream].floor = std::max(streams_[action.stream].floor, events_[action.event].done + kEventLatency);
+          streams_[action.stream].floor =
+              std::max(streams_[action.stream].floor, events_[action.event].done + kEventLatency);
         break;
       case Do::kEventSync:
         call.event_call = events_[action.event].recorded_by;
         wait_until(host, events_[action.event].done);
         break;
-      case Do::kStreamSync: wait_until(host, streams_[action.stream].done()); break;
-      case Do::kDeviceSync: wait_until(host, device_done(action.device)); break;
-      default: break;
+      case Do::kStreamSync:
+        wait_until(host, streams_[action.stream].done());
+        break;
+      case Do::kDeviceSync:
+        wait_until(host, device_done(action.device));
+        break;
+      default:
+        break;
     }
     call.end = host.now;
     host.in_call = false;
+  }
+
+  void queue_operations(Host& host, const Action& action) {
+    StreamState& stream = streams_[action.stream];
+    const bool copies = action.what == Do::kCopy;
+    const std::uint64_t operations = action.what == Do::kGraphLaunch ? action.count : 1;
+    for (std::uint64_t i = 0; i < operations; ++i)
+      queue(host, action, copies ? copy_time(action) : action.device_time);
+    take_slot(stream);
+    if (action.blocks) wait_until(host, stream.tail);
+  }
+
+  // A call takes one slot of the launch queue, a graph's too, until its last operation is done.
+  void take_slot(StreamState& stream) const {
+    stream.ends.push_back(stream.tail);
+    if (stream.ends.size() > program_.queue_depth) stream.ends.pop_front();
   }
 
   TimePoint device_done(std::uint32_t device) const {
@@ -231,17 +254,15 @@ class Simulation {
     return kCopySetup + DurationNs{static_cast<std::int64_t>(action.count) * 1000 / rate};
   }
 
-  TimePoint queue(const Host& host, const Action& action, DurationNs length) {
+  void queue(const Host& host, const Action& action, DurationNs length) {
     StreamState& stream = streams_[action.stream];
     TimePoint start = std::max(host.now + action.latency, stream.floor);
     if (stream.tail != kTimeMin) start = std::max(start, stream.tail + kStreamGap);
     if (action.what == Do::kCopy && action.copy != CopyKind::kDeviceToDevice)
       start = engine(action).reserve(start, length);
     stream.tail = start + length;
-    stream.ends.push_back(stream.tail);
-    if (stream.ends.size() > program_.queue_depth) stream.ends.pop_front();
-    run_.operations.push_back({static_cast<std::uint32_t>(host.call + 1), action.stream, start, stream.tail});
-    return stream.tail;
+    run_.operations.push_back(
+        {static_cast<std::uint32_t>(host.call + 1), action.stream, start, stream.tail});
   }
 
   CopyEngine& engine(const Action& action) {
@@ -263,6 +284,8 @@ class Simulation {
 
 }  // namespace
 
-History execute(const Program& program) { return Simulation(program).run(); }
+History execute(const Program& program) {
+  return Simulation(program).run();
+}
 
 }  // namespace gpudiag::truth

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flow: jobs -> program -> [machine] -> tracer -> engine under test; judge compares.
-// A discrete-event model of a host with CUDA devices: runs a Program forwards and says what happened
-// when. Independent of the engine; its rules are CUDA's:
+// A discrete-event model of a host with CUDA devices: runs a Program forwards and says what
+// happened when. Independent of the engine; its rules are CUDA's:
 //   - an operation starts when its call has ended and the latency has passed, its stream's last
 //     operation is done, and the events its stream was told to wait for are done;
 //   - copies in one direction share one copy engine a device; kernels of several streams overlap;
@@ -21,9 +21,10 @@ struct Call {
   std::uint32_t thread = 0;
   const Action* action = nullptr;
   TimePoint start;
-  TimePoint end;                  ///< kTimeMin: still under way when the program ended
-  TimePoint waited_from;          ///< where the blocked part at its end began; `end` where there is none
-  std::uint32_t event_call = 0;   ///< of waits on an event: correlation of the record it means; 0: none
+  TimePoint end;          ///< kTimeMin: still under way when the program ended
+  TimePoint waited_from;  ///< where the blocked part at its end began; `end` where there is none
+  std::uint32_t event_call =
+      0;  ///< of waits on an event: correlation of the record it means; 0: none
 };
 
 struct Operation {
@@ -50,7 +51,7 @@ struct History {
   std::vector<Call> calls;            ///< in the order in which they began
   std::vector<Operation> operations;  ///< in the order in which they were queued
   std::vector<RangeSpan> ranges;
-  std::vector<Marked> marks;          ///< iteration i ends at marks[i]
+  std::vector<Marked> marks;  ///< iteration i ends at marks[i]
 };
 
 /// Runs until every script that is no daemon has ended. `program` must outlive the result.

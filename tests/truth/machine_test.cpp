@@ -10,8 +10,11 @@ namespace gpudiag::truth {
 namespace {
 
 Action launch(std::uint32_t stream, std::int64_t length_us) {
-  return {.what = Do::kLaunch, .host = microseconds(5), .device_time = microseconds(length_us),
-          .latency = microseconds(3), .stream = stream};
+  return {.what = Do::kLaunch,
+          .host = microseconds(5),
+          .device_time = microseconds(length_us),
+          .latency = microseconds(3),
+          .stream = stream};
 }
 Action on_event(Do what, std::uint32_t event, std::uint32_t stream = 0) {
   return {.what = what, .host = microseconds(1), .stream = stream, .event = event};
@@ -46,28 +49,32 @@ TEST(Machine, KernelsOfTwoStreamsOverlap) {
 }
 
 TEST(Machine, StreamWaitsForTheEventsLatestRecordAtTheTimeOfTheCall) {
-  const Program program = program_of({launch(0, 20), on_event(Do::kRecord, 0, 0), on_event(Do::kStreamWait, 0, 1),
-                                      launch(0, 90), on_event(Do::kRecord, 0, 0), launch(1, 20)});
+  const Program program =
+      program_of({launch(0, 20), on_event(Do::kRecord, 0, 0), on_event(Do::kStreamWait, 0, 1),
+                  launch(0, 90), on_event(Do::kRecord, 0, 0), launch(1, 20)});
   const History run = execute(program);
   EXPECT_EQ(run.operations[2].start, TimePoint{29'200});  // 28 us, and the event's latency
   EXPECT_EQ(run.calls[2].event_call, 2u);
 }
 
 TEST(Machine, WaitForAnEventNeverRecordedDoesNotWait) {
-  const Program program = program_of({launch(0, 90), on_event(Do::kStreamWait, 1, 1), on_event(Do::kEventSync, 1)});
+  const Program program =
+      program_of({launch(0, 90), on_event(Do::kStreamWait, 1, 1), on_event(Do::kEventSync, 1)});
   const History run = execute(program);
   EXPECT_EQ(run.calls[2].end, TimePoint{7'000});
   EXPECT_EQ(run.calls[2].event_call, 0u);
 }
 
 TEST(Machine, StreamSyncReturnsAfterTheStreamIsDone) {
-  const Program program = program_of({launch(0, 20), {.what = Do::kStreamSync, .host = microseconds(2)}});
+  const Program program =
+      program_of({launch(0, 20), {.what = Do::kStreamSync, .host = microseconds(2)}});
   const History run = execute(program);
   EXPECT_EQ(run.calls[1].end, TimePoint{32'000});
 }
 
 TEST(Machine, MallocWaitsForAllStreamsOfTheDeviceBeforeItsOwnTime) {
-  const Program program = program_of({launch(0, 20), launch(1, 50), {.what = Do::kMalloc, .host = microseconds(100)}});
+  const Program program =
+      program_of({launch(0, 20), launch(1, 50), {.what = Do::kMalloc, .host = microseconds(100)}});
   const History run = execute(program);
   EXPECT_EQ(run.operations[1].end, TimePoint{63'000});
   EXPECT_EQ(run.calls[2].end, TimePoint{167'000});
@@ -82,8 +89,12 @@ TEST(Machine, FullLaunchQueueBlocksTheLauncher) {
 
 TEST(Machine, CopiesOfOneDirectionShareAnEngineInTheOrderInWhichTheyCanStart) {
   auto copy = [](std::uint32_t stream) {
-    return Action{.what = Do::kCopy, .host = microseconds(1), .device_time = microseconds(30), .count = 1,
-                  .stream = stream, .copy = CopyKind::kHostToDevice};
+    return Action{.what = Do::kCopy,
+                  .host = microseconds(1),
+                  .device_time = microseconds(30),
+                  .count = 1,
+                  .stream = stream,
+                  .copy = CopyKind::kHostToDevice};
   };
   // The copy on stream 0 is asked for first but comes behind a kernel.
   const Program program = program_of({launch(0, 100), copy(0), copy(1)});
@@ -94,7 +105,8 @@ TEST(Machine, CopiesOfOneDirectionShareAnEngineInTheOrderInWhichTheyCanStart) {
 
 TEST(Machine, ThreadsHandOverThroughSemaphores) {
   Program program = program_of({{.what = Do::kTake}, launch(0, 10)});
-  program.scripts.push_back({"other", {{.what = Do::kWork, .host = microseconds(50)}, {.what = Do::kPut}}});
+  program.scripts.push_back(
+      {"other", {{.what = Do::kWork, .host = microseconds(50)}, {.what = Do::kPut}}});
   program.semaphores = {0};
   const History run = execute(program);
   EXPECT_EQ(run.calls[0].start, TimePoint{59'000});
@@ -114,7 +126,8 @@ TEST(Machine, LeavingATroubleOutChangesNoOtherLength) {
   const History fast = execute(without);
   ASSERT_EQ(slow.operations.size(), fast.operations.size());
   for (std::size_t i = 0; i < slow.operations.size(); ++i)
-    ASSERT_EQ(slow.operations[i].end - slow.operations[i].start, fast.operations[i].end - fast.operations[i].start);
+    ASSERT_EQ(slow.operations[i].end - slow.operations[i].start,
+              fast.operations[i].end - fast.operations[i].start);
 }
 
 TEST(Measure, WindowsPartitionTheDevicesTime) {
@@ -125,7 +138,10 @@ TEST(Measure, WindowsPartitionTheDevicesTime) {
 }
 
 TEST(Measure, IdleIsWhatNeitherKernelsNorCopiesCover) {
-  Program program = program_of({launch(0, 20), {.what = Do::kWork, .host = microseconds(95)}, launch(0, 20), {.what = Do::kMark}});
+  Program program = program_of({launch(0, 20),
+                                {.what = Do::kWork, .host = microseconds(95)},
+                                launch(0, 20),
+                                {.what = Do::kMark}});
   const std::vector<Window> windows = measure(program, execute(program), 0);
   ASSERT_EQ(windows.size(), 1u);
   EXPECT_EQ(windows[0].wall(), microseconds(120));  // kernels at 8 to 28 and 108 to 128
@@ -134,8 +150,12 @@ TEST(Measure, IdleIsWhatNeitherKernelsNorCopiesCover) {
 }
 
 TEST(Measure, IterationEndsWithTheOperationItLaunchedLastHoweverLateThatRuns) {
-  Program program = program_of({launch(0, 10), launch(1, 500), {.what = Do::kMark}, {.what = Do::kWork, .host = microseconds(1)},
-                                launch(0, 10), {.what = Do::kMark}});
+  Program program = program_of({launch(0, 10),
+                                launch(1, 500),
+                                {.what = Do::kMark},
+                                {.what = Do::kWork, .host = microseconds(1)},
+                                launch(0, 10),
+                                {.what = Do::kMark}});
   const std::vector<Window> windows = measure(program, execute(program), 0);
   EXPECT_EQ(windows[0].end, TimePoint{513'000});
   EXPECT_EQ(windows[1].wall(), DurationNs{});

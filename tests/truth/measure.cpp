@@ -8,19 +8,23 @@ namespace {
 
 // Adds the length of the union of `spans` (sorted by start) inside each window; returns the union.
 std::vector<Interval> unite(std::vector<Interval> spans) {
-  std::sort(spans.begin(), spans.end(), [](const Interval& a, const Interval& b) { return a.start < b.start; });
+  std::sort(spans.begin(), spans.end(),
+            [](const Interval& a, const Interval& b) { return a.start < b.start; });
   std::vector<Interval> united;
   for (const Interval& span : spans) {
     if (span.empty()) continue;
-    if (united.empty() || span.start > united.back().end) united.push_back(span);
-    else united.back().end = std::max(united.back().end, span.end);
+    if (united.empty() || span.start > united.back().end)
+      united.push_back(span);
+    else
+      united.back().end = std::max(united.back().end, span.end);
   }
   return united;
 }
 
 DurationNs covered(const std::vector<Interval>& united, Interval window) {
   DurationNs sum;
-  auto at = std::partition_point(united.begin(), united.end(), [&](const Interval& i) { return i.end <= window.start; });
+  auto at = std::partition_point(united.begin(), united.end(),
+                                 [&](const Interval& i) { return i.end <= window.start; });
   for (; at != united.end() && at->start < window.end; ++at) sum += at->clipped_to(window).length();
   return sum;
 }

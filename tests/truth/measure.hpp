@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flow: jobs -> program -> machine -> [measure], tracer -> engine under test; judge compares.
-// What really happened, read off a History by an independent sweep: iteration windows and the device's
-// compute, copy and idle time in them.
+// What really happened, read off a History by an independent sweep: iteration windows and the
+// device's compute, copy and idle time in them.
 #pragma once
 
 #include "machine.hpp"

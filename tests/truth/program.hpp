@@ -16,18 +16,23 @@
 namespace gpudiag::truth {
 
 enum class Do : std::uint8_t {
-  kWork,        ///< host code without a CUDA call, for `host`
-  kLaunch,      ///< kernel of `device_time` on `stream`
-  kGraphLaunch, ///< `count` kernels of `device_time` each on `stream` by one call
-  kCopy,        ///< `copy`, `count` bytes; `blocks`: the caller waits until it is done
-  kRecord,      ///< record `event` on `stream`
-  kStreamWait,  ///< `stream` waits for `event`
-  kStreamSync, kDeviceSync, kEventSync,
-  kQuery,       ///< asks whether `event` is done
-  kMalloc, kFree,
-  kEnter, kLeave,  ///< range `name`
-  kMark,        ///< an iteration ends here
-  kTake, kPut,  ///< counting semaphore `semaphore`: wait for one, give one; no CUDA call, no record
+  kWork,         ///< host code without a CUDA call, for `host`
+  kLaunch,       ///< kernel of `device_time` on `stream`
+  kGraphLaunch,  ///< `count` kernels of `device_time` each on `stream` by one call
+  kCopy,         ///< `copy`, `count` bytes; `blocks`: the caller waits until it is done
+  kRecord,       ///< record `event` on `stream`
+  kStreamWait,   ///< `stream` waits for `event`
+  kStreamSync,
+  kDeviceSync,
+  kEventSync,
+  kQuery,  ///< asks whether `event` is done
+  kMalloc,
+  kFree,
+  kEnter,
+  kLeave,  ///< range `name`
+  kMark,   ///< an iteration ends here
+  kTake,
+  kPut,  ///< counting semaphore `semaphore`: wait for one, give one; no CUDA call, no record
 };
 
 struct Action {
@@ -50,8 +55,8 @@ struct Action {
 struct Script {
   std::string name;
   std::vector<Action> actions;
-  bool traced = true;    ///< false: another process, of which the tracer sees nothing
-  bool daemon = false;   ///< repeats its actions until all others have ended
+  bool traced = true;   ///< false: another process, of which the tracer sees nothing
+  bool daemon = false;  ///< repeats its actions until all others have ended
 };
 
 struct Stream {
@@ -90,7 +95,8 @@ class Noise {
   /// `mean`, give or take up to `percent`.
   DurationNs around(DurationNs mean, std::int64_t percent) {
     const std::int64_t span = mean.ns * percent / 100;
-    return {mean.ns - span + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(2 * span + 1)))};
+    return {mean.ns - span +
+            static_cast<std::int64_t>(below(static_cast<std::uint64_t>(2 * span + 1)))};
   }
 
  private:

@@ -29,8 +29,11 @@ void expect_identity(const Analysis& analysis, std::uint64_t seed) {
       ASSERT_GE(part, DurationNs{}) << "seed " << seed;
     }
     ASSERT_EQ(ledger.idle, idle) << "seed " << seed;
-    ASSERT_EQ(ledger.wall, ledger.compute + ledger.communication + ledger.copy + ledger.idle) << "seed " << seed;
-    ASSERT_GE(std::min({ledger.compute, ledger.communication, ledger.copy, ledger.idle}), DurationNs{}) << "seed " << seed;
+    ASSERT_EQ(ledger.wall, ledger.compute + ledger.communication + ledger.copy + ledger.idle)
+        << "seed " << seed;
+    ASSERT_GE(std::min({ledger.compute, ledger.communication, ledger.copy, ledger.idle}),
+              DurationNs{})
+        << "seed " << seed;
   }
 }
 
@@ -38,14 +41,17 @@ void expect_identity(const Analysis& analysis, std::uint64_t seed) {
 std::string text_of(const Analysis& analysis, DurationNs shift = {}) {
   std::vector<std::string> lines;
   for (const IterationLedger& l : analysis.ledgers) {
-    std::string line = fmt::format("dev {} start {:>20} iter {} '{}' wall {} host {} busy {} {} {} idle {} totals {} {} launches {} ops {}",
-                                   raw(l.device), l.empty ? 0 : (l.start - shift).ns, l.index, l.label, l.wall.ns, l.host_step.ns,
-                                   l.compute.ns, l.communication.ns, l.copy.ns, l.idle.ns, l.communication_total.ns,
-                                   l.copy_total.ns, l.launches, l.operations);
+    std::string line = fmt::format(
+        "dev {} start {:>20} iter {} '{}' wall {} host {} busy {} {} {} idle {} totals {} {} "
+        "launches {} ops {}",
+        raw(l.device), l.empty ? 0 : (l.start - shift).ns, l.index, l.label, l.wall.ns,
+        l.host_step.ns, l.compute.ns, l.communication.ns, l.copy.ns, l.idle.ns,
+        l.communication_total.ns, l.copy_total.ns, l.launches, l.operations);
     for (DurationNs part : l.idle_by_cause) line += fmt::format(" {}", part.ns);
     line += " replay";
     for (DurationNs part : l.replay_cost) line += fmt::format(" {}", part.ns);
-    line += fmt::format(" {} {} {} invalid", l.replay_cost_communication.ns, l.replay_cost_copy.ns, l.replay_cost_all_host.ns);
+    line += fmt::format(" {} {} {} invalid", l.replay_cost_communication.ns, l.replay_cost_copy.ns,
+                        l.replay_cost_all_host.ns);
     for (std::uint64_t count : l.invalid) line += fmt::format(" {}", count);
     if (l.partial) line += " partial";
     if (l.empty) line += " empty";
@@ -69,7 +75,8 @@ TEST(Identity, IsNotHeldByLeavingIterationsOut) {
   for (std::uint64_t seed = 0; seed < kSensible; ++seed) {
     NameTable names;
     const auto analysis = analyse(sensible_records(seed, names), names);
-    ASSERT_GE(testing::ledgers_of(analysis, DeviceId{0}).size(), kSensibleIterations) << "seed " << seed;
+    ASSERT_GE(testing::ledgers_of(analysis, DeviceId{0}).size(), kSensibleIterations)
+        << "seed " << seed;
     DurationNs busy;
     for (const IterationLedger& ledger : analysis.ledgers) busy += ledger.compute;
     ASSERT_GT(busy, DurationNs{}) << "seed " << seed;
@@ -85,7 +92,8 @@ TEST(Identity, HoldsOnNonsense) {
 
 TEST(Identity, HoldsOnGarbageWhichHarmsNothing) {
   const NameTable names;
-  for (std::uint64_t seed = 0; seed < kGarbage; ++seed) expect_identity(analyse(garbage_records(seed), names), seed);
+  for (std::uint64_t seed = 0; seed < kGarbage; ++seed)
+    expect_identity(analyse(garbage_records(seed), names), seed);
 }
 
 TEST(Identity, WindowsOfOneDevicePartitionItsTime) {
@@ -93,9 +101,11 @@ TEST(Identity, WindowsOfOneDevicePartitionItsTime) {
     NameTable names;
     const auto analysis = analyse(sensible_records(seed, names), names);
     auto ledgers = testing::ledgers_of(analysis, DeviceId{0});
-    std::stable_sort(ledgers.begin(), ledgers.end(), [](const auto& a, const auto& b) { return a.start < b.start; });
+    std::stable_sort(ledgers.begin(), ledgers.end(),
+                     [](const auto& a, const auto& b) { return a.start < b.start; });
     for (std::size_t i = 1; i < ledgers.size(); ++i)
-      ASSERT_EQ(ledgers[i].start, ledgers[i - 1].start + ledgers[i - 1].wall) << "seed " << seed << ", window " << i;
+      ASSERT_EQ(ledgers[i].start, ledgers[i - 1].start + ledgers[i - 1].wall)
+          << "seed " << seed << ", window " << i;
   }
 }
 
@@ -103,7 +113,8 @@ TEST(Order, OfDeliveryDoesNotMatterForSensibleRecords) {
   for (std::uint64_t seed = 0; seed < kSensible; ++seed) {
     NameTable names;
     const auto records = sensible_records(seed, names);
-    ASSERT_EQ(text_of(analyse(records, names)), text_of(analyse(shuffled(records, seed), names))) << "seed " << seed;
+    ASSERT_EQ(text_of(analyse(records, names)), text_of(analyse(shuffled(records, seed), names)))
+        << "seed " << seed;
   }
 }
 
@@ -111,7 +122,8 @@ TEST(Order, OfDeliveryDoesNotMatterForNonsense) {
   for (std::uint64_t seed = 0; seed < kNonsense; ++seed) {
     NameTable names;
     const auto records = nonsense_records(seed, names);
-    ASSERT_EQ(text_of(analyse(records, names)), text_of(analyse(shuffled(records, seed), names))) << "seed " << seed;
+    ASSERT_EQ(text_of(analyse(records, names)), text_of(analyse(shuffled(records, seed), names)))
+        << "seed " << seed;
   }
 }
 
@@ -120,7 +132,9 @@ TEST(Clock, ShiftChangesNothingButTheStart) {
   for (std::uint64_t seed = 0; seed < kSensible; ++seed) {
     NameTable names;
     const auto records = sensible_records(seed, names);
-    ASSERT_EQ(text_of(analyse(records, names)), text_of(analyse(shifted(records, shift), names), shift)) << "seed " << seed;
+    ASSERT_EQ(text_of(analyse(records, names)),
+              text_of(analyse(shifted(records, shift), names), shift))
+        << "seed " << seed;
   }
 }
 
@@ -129,7 +143,9 @@ TEST(Clock, ShiftChangesNothingButTheStartOfNonsense) {
   for (std::uint64_t seed = 0; seed < kNonsense; ++seed) {
     NameTable names;
     const auto records = nonsense_records(seed, names);
-    ASSERT_EQ(text_of(analyse(records, names)), text_of(analyse(shifted(records, shift), names), shift)) << "seed " << seed;
+    ASSERT_EQ(text_of(analyse(records, names)),
+              text_of(analyse(shifted(records, shift), names), shift))
+        << "seed " << seed;
   }
 }
 
@@ -137,7 +153,8 @@ TEST(Names, OfThreadsStreamsAndCorrelationsDoNotMatter) {
   for (std::uint64_t seed = 0; seed < kSensible; ++seed) {
     NameTable names;
     const auto records = sensible_records(seed, names);
-    ASSERT_EQ(text_of(analyse(records, names)), text_of(analyse(renamed(records), names))) << "seed " << seed;
+    ASSERT_EQ(text_of(analyse(records, names)), text_of(analyse(renamed(records), names)))
+        << "seed " << seed;
   }
 }
 

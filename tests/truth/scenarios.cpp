@@ -35,9 +35,9 @@ Scenario scenario_of(Trouble trouble, const Setting& setting) {
   return scenario;
 }
 
-constexpr std::array kBasicTroubles{Trouble::kLoaderInline,   Trouble::kLoaderWorkers, Trouble::kSync,
-                                    Trouble::kLaunch,         Trouble::kLoggerLabelled, Trouble::kLoggerAnonymous,
-                                    Trouble::kMalloc,         Trouble::kCheckpoint};
+constexpr std::array kBasicTroubles{
+    Trouble::kLoaderInline,   Trouble::kLoaderWorkers,   Trouble::kSync,   Trouble::kLaunch,
+    Trouble::kLoggerLabelled, Trouble::kLoggerAnonymous, Trouble::kMalloc, Trouble::kCheckpoint};
 
 const std::vector<Setting>& basic_settings() {
   static const std::vector<Setting> settings{
@@ -83,22 +83,27 @@ const std::vector<Setting>& hard_settings() {
 }
 
 // Two troubles of one category cannot be told apart by category, and a job has one loader.
-bool can_go_together(Trouble a, Trouble b) { return cause_of(a) != cause_of(b); }
+bool can_go_together(Trouble a, Trouble b) {
+  return cause_of(a) != cause_of(b);
+}
 
 }  // namespace
 
 std::vector<Scenario> basic_scenarios() {
   std::vector<Scenario> scenarios;
   for (Trouble trouble : kBasicTroubles)
-    for (const Setting& setting : basic_settings()) scenarios.push_back(scenario_of(trouble, setting));
+    for (const Setting& setting : basic_settings())
+      scenarios.push_back(scenario_of(trouble, setting));
   return scenarios;
 }
 
 std::vector<Scenario> hard_scenarios() {
   std::vector<Scenario> scenarios;
   for (Trouble trouble : kBasicTroubles)
-    for (const Setting& setting : hard_settings()) scenarios.push_back(scenario_of(trouble, setting));
-  for (const Setting& setting : basic_settings()) scenarios.push_back(scenario_of(Trouble::kDeviceSync, setting));
+    for (const Setting& setting : hard_settings())
+      scenarios.push_back(scenario_of(trouble, setting));
+  for (const Setting& setting : basic_settings())
+    scenarios.push_back(scenario_of(Trouble::kDeviceSync, setting));
   return scenarios;
 }
 
@@ -118,16 +123,21 @@ std::vector<Scenario> pair_scenarios() {
 
 std::vector<Scenario> harmless_scenarios() {
   std::vector<Scenario> scenarios;
-  auto add = [&](std::string_view name, Trouble trouble, const std::function<void(JobShape&)>& apply) {
+  auto add = [&](std::string_view name, Trouble trouble,
+                 const std::function<void(JobShape&)>& apply) {
     Scenario scenario{std::string{name}, {}, {trouble}};
     apply(scenario.shape);
     scenarios.push_back(scenario);
   };
   // As long as the host has a lead of several steps, a few milliseconds of anything cost nothing.
-  add("hidden_behind_lead", Trouble::kLoaderInline, [](JobShape& s) { s.inline_load = milliseconds(3); });
-  add("hidden_behind_lead", Trouble::kLoaderWorkers, [](JobShape& s) { s.worker_period = milliseconds(5); });
-  add("hidden_behind_lead", Trouble::kLoggerLabelled, [](JobShape& s) { s.logger = milliseconds(3); });
-  add("hidden_behind_lead", Trouble::kLoggerAnonymous, [](JobShape& s) { s.logger = milliseconds(3); });
+  add("hidden_behind_lead", Trouble::kLoaderInline,
+      [](JobShape& s) { s.inline_load = milliseconds(3); });
+  add("hidden_behind_lead", Trouble::kLoaderWorkers,
+      [](JobShape& s) { s.worker_period = milliseconds(5); });
+  add("hidden_behind_lead", Trouble::kLoggerLabelled,
+      [](JobShape& s) { s.logger = milliseconds(3); });
+  add("hidden_behind_lead", Trouble::kLoggerAnonymous,
+      [](JobShape& s) { s.logger = milliseconds(3); });
   add("large_kernels", Trouble::kDeviceSync, [](JobShape& s) { s.wait_for_last_step = true; });
   add("large_kernels", Trouble::kLaunch, [](JobShape&) {});
   return scenarios;
@@ -152,7 +162,8 @@ std::vector<Oddity> oddities() {
   };
   add({});
   // Of these jobs the launching thread has time to spare, so that a few more calls cost nothing.
-  for (Trouble trouble : {Trouble::kLoaderWorkers, Trouble::kSync, Trouble::kMalloc}) add({trouble});
+  for (Trouble trouble : {Trouble::kLoaderWorkers, Trouble::kSync, Trouble::kMalloc})
+    add({trouble});
   return found;
 }
 

@@ -10,12 +10,12 @@
 namespace gpudiag::truth {
 
 /// Each basic trouble alone, in the settings every engine must master: nothing else; a harmless
-/// `.item()` each step; an autograd thread; a host-bound forward before a GPU-bound backward; beside
-/// a background thread that copies and waits.
+/// `.item()` each step; an autograd thread; a host-bound forward before a GPU-bound backward;
+/// beside a background thread that copies and waits.
 std::vector<Scenario> basic_scenarios();
 
-/// Single troubles in harder settings: several streams, prefetching, late events, blocking copies, a
-/// full launch queue, two devices, graphs, poorer traces.
+/// Single troubles in harder settings: several streams, prefetching, late events, blocking copies,
+/// a full launch queue, two devices, graphs, poorer traces.
 std::vector<Scenario> hard_scenarios();
 
 /// Two troubles at once.

@@ -9,8 +9,12 @@
 namespace gpudiag::truth {
 namespace {
 
-constexpr std::array kRangeNames{"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "torch.save",
-                                 "aten::item", "aten::linear", "Optimizer.step#SGD.step", "whatever"};
+constexpr std::array kRangeNames{"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+                                 "torch.save",
+                                 "aten::item",
+                                 "aten::linear",
+                                 "Optimizer.step#SGD.step",
+                                 "whatever"};
 
 class Nonsense {
  public:
@@ -36,7 +40,8 @@ class Nonsense {
     Record record;
     record.kind = kind;
     const std::uint64_t start = draw_.below(20'000'000);
-    record.start = {static_cast<std::int64_t>(draw_.chance(10) ? start / 1'000'000 * 1'000'000 : start)};
+    record.start = {
+        static_cast<std::int64_t>(draw_.chance(10) ? start / 1'000'000 * 1'000'000 : start)};
     record.end = record.start + DurationNs{static_cast<std::int64_t>(draw_.below(longest_ns + 1))};
     record.thread = ThreadId{static_cast<std::uint32_t>(1 + draw_.below(3))};
     return record;
@@ -50,8 +55,10 @@ class Nonsense {
 
   void add_something() {
     switch (draw_.below(8)) {
-      case 0: return add_range();
-      case 1: return add_wait();
+      case 0:
+        return add_range();
+      case 1:
+        return add_wait();
       case 2: {
         Record call = placed(RecordKind::kApiCall, 500'000);
         call.api = static_cast<ApiClass>(draw_.below(20));
@@ -59,7 +66,8 @@ class Nonsense {
         out_.push_back(call);
         return;
       }
-      default: return add_launch();
+      default:
+        return add_launch();
     }
   }
 
@@ -68,7 +76,8 @@ class Nonsense {
     call.api = draw_.chance(80) ? ApiClass::kLaunch : ApiClass::kMemcpyAsync;
     call.correlation = CorrelationId{++last_};
     if (draw_.chance(90)) out_.push_back(call);
-    Record operation = placed(call.api == ApiClass::kLaunch ? RecordKind::kKernel : RecordKind::kMemcpy, 100'000);
+    Record operation =
+        placed(call.api == ApiClass::kLaunch ? RecordKind::kKernel : RecordKind::kMemcpy, 100'000);
     // Mostly after its launch, as it should be.
     if (draw_.chance(90)) {
       const DurationNs length = operation.end - operation.start;
@@ -78,7 +87,8 @@ class Nonsense {
     operation.thread = {};
     on_stream(operation);
     operation.correlation = call.correlation;
-    if (operation.kind == RecordKind::kMemcpy) operation.copy = static_cast<CopyKind>(draw_.below(6));
+    if (operation.kind == RecordKind::kMemcpy)
+      operation.copy = static_cast<CopyKind>(draw_.below(6));
     if (draw_.chance(90)) out_.push_back(operation);
   }
 
@@ -92,7 +102,9 @@ class Nonsense {
   void add_wait() {
     Record call = placed(RecordKind::kApiCall, 900'000);
     const bool records = draw_.chance(40);
-    call.api = records ? ApiClass::kEventRecord : draw_.chance(50) ? ApiClass::kStreamWait : ApiClass::kStreamSync;
+    call.api = records            ? ApiClass::kEventRecord
+               : draw_.chance(50) ? ApiClass::kStreamWait
+                                  : ApiClass::kStreamSync;
     call.correlation = CorrelationId{++last_};
     out_.push_back(call);
     Record detail = call;
@@ -120,7 +132,9 @@ std::vector<Record> sensible_records(std::uint64_t seed, NameTable& names) {
   return trace(program, execute(program), scenario.tracer, names);
 }
 
-std::vector<Record> nonsense_records(std::uint64_t seed, NameTable& names) { return Nonsense(seed, names).records(); }
+std::vector<Record> nonsense_records(std::uint64_t seed, NameTable& names) {
+  return Nonsense(seed, names).records();
+}
 
 std::vector<Record> garbage_records(std::uint64_t seed) {
   Noise draw(seed, "garbage");
@@ -161,7 +175,8 @@ std::vector<Record> garbage_records(std::uint64_t seed) {
 
 std::vector<Record> shuffled(std::vector<Record> records, std::uint64_t seed) {
   Noise draw(seed, "order");
-  for (std::size_t i = records.size(); i > 1; --i) std::swap(records[i - 1], records[draw.below(i)]);
+  for (std::size_t i = records.size(); i > 1; --i)
+    std::swap(records[i - 1], records[draw.below(i)]);
   return records;
 }
 
@@ -178,8 +193,10 @@ std::vector<Record> renamed(std::vector<Record> records) {
     record.thread = ThreadId{977 - raw(record.thread) % 900};
     record.context = ContextId{raw(record.context) + 40};
     if (record.stream != kNoStream) record.stream = StreamId{500 - raw(record.stream)};
-    if (record.correlation != kNoCorrelation) record.correlation = CorrelationId{raw(record.correlation) ^ 0x5a5a0000u};
-    const bool names_event = record.kind == RecordKind::kSync || record.kind == RecordKind::kEventRecord;
+    if (record.correlation != kNoCorrelation)
+      record.correlation = CorrelationId{raw(record.correlation) ^ 0x5a5a0000u};
+    const bool names_event =
+        record.kind == RecordKind::kSync || record.kind == RecordKind::kEventRecord;
     if (names_event && record.value != 0) record.value = 90'000 - record.value;
     if (record.kind == RecordKind::kSync && record.value2 != 0) record.value2 ^= 0x5a5a0000u;
   }

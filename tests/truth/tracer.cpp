@@ -22,20 +22,32 @@ struct CallShape {
 
 CallShape shape_of(const Action& action) {
   switch (action.what) {
-    case Do::kLaunch: return {ApiClass::kLaunch, "cudaLaunchKernel"};
-    case Do::kGraphLaunch: return {ApiClass::kGraphLaunch, "cudaGraphLaunch"};
+    case Do::kLaunch:
+      return {ApiClass::kLaunch, "cudaLaunchKernel"};
+    case Do::kGraphLaunch:
+      return {ApiClass::kGraphLaunch, "cudaGraphLaunch"};
     case Do::kCopy:
-      return action.blocks && !action.pageable ? CallShape{ApiClass::kMemcpy, "cudaMemcpy"}
-                                               : CallShape{ApiClass::kMemcpyAsync, "cudaMemcpyAsync"};
-    case Do::kRecord: return {ApiClass::kEventRecord, "cudaEventRecord"};
-    case Do::kStreamWait: return {ApiClass::kStreamWait, "cudaStreamWaitEvent"};
-    case Do::kStreamSync: return {ApiClass::kStreamSync, "cudaStreamSynchronize"};
-    case Do::kDeviceSync: return {ApiClass::kDeviceSync, "cudaDeviceSynchronize"};
-    case Do::kEventSync: return {ApiClass::kEventSync, "cudaEventSynchronize"};
-    case Do::kQuery: return {ApiClass::kQuery, "cudaEventQuery"};
-    case Do::kMalloc: return {ApiClass::kMalloc, "cudaMalloc"};
-    case Do::kFree: return {ApiClass::kFree, "cudaFree"};
-    default: return {ApiClass::kOther, "cudaGetDevice"};
+      return action.blocks && !action.pageable
+                 ? CallShape{ApiClass::kMemcpy, "cudaMemcpy"}
+                 : CallShape{ApiClass::kMemcpyAsync, "cudaMemcpyAsync"};
+    case Do::kRecord:
+      return {ApiClass::kEventRecord, "cudaEventRecord"};
+    case Do::kStreamWait:
+      return {ApiClass::kStreamWait, "cudaStreamWaitEvent"};
+    case Do::kStreamSync:
+      return {ApiClass::kStreamSync, "cudaStreamSynchronize"};
+    case Do::kDeviceSync:
+      return {ApiClass::kDeviceSync, "cudaDeviceSynchronize"};
+    case Do::kEventSync:
+      return {ApiClass::kEventSync, "cudaEventSynchronize"};
+    case Do::kQuery:
+      return {ApiClass::kQuery, "cudaEventQuery"};
+    case Do::kMalloc:
+      return {ApiClass::kMalloc, "cudaMalloc"};
+    case Do::kFree:
+      return {ApiClass::kFree, "cudaFree"};
+    default:
+      return {ApiClass::kOther, "cudaGetDevice"};
   }
 }
 
@@ -45,11 +57,13 @@ class Tracer {
       : program_(program), run_(run), options_(options), names_(names) {}
 
   std::vector<Record> records() {
-    for (std::size_t i = 0; i < run_.calls.size(); ++i) add_call(static_cast<std::uint32_t>(i + 1), run_.calls[i]);
+    for (std::size_t i = 0; i < run_.calls.size(); ++i)
+      add_call(static_cast<std::uint32_t>(i + 1), run_.calls[i]);
     for (const Operation& operation : run_.operations) add_operation(operation);
     for (const RangeSpan& range : run_.ranges) add_range(range);
     for (std::size_t i = 0; i < run_.marks.size(); ++i) add_mark(i, run_.marks[i]);
-    std::stable_sort(out_.begin(), out_.end(), [](const Record& a, const Record& b) { return a.end < b.end; });
+    std::stable_sort(out_.begin(), out_.end(),
+                     [](const Record& a, const Record& b) { return a.end < b.end; });
     if (options_.ticks) add_ticks();
     return std::move(out_);
   }
@@ -129,7 +143,8 @@ class Tracer {
         record.device = DeviceId{action.device};
         record.context = ContextId{action.device + 1};
         break;
-      default: return;
+      default:
+        return;
     }
     if (record.kind == RecordKind::kSync && !options_.sync_records) return;
     out_.push_back(record);
@@ -186,7 +201,8 @@ class Tracer {
     std::vector<Record> ticked;
     TimePoint due = out_.front().end + kTickEvery;
     for (const Record& record : out_) {
-      for (; record.end >= due; due += kTickEvery) ticked.push_back(base(RecordKind::kTick, due, due));
+      for (; record.end >= due; due += kTickEvery)
+        ticked.push_back(base(RecordKind::kTick, due, due));
       ticked.push_back(record);
     }
     out_ = std::move(ticked);
@@ -201,7 +217,8 @@ class Tracer {
 
 }  // namespace
 
-std::vector<Record> trace(const Program& program, const History& run, const TracerOptions& options, NameTable& names) {
+std::vector<Record> trace(const Program& program, const History& run, const TracerOptions& options,
+                          NameTable& names) {
   return Tracer(program, run, options, names).records();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints how near the engine comes to the truth, a line for each trouble of each scenario.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <string>
@@ -31,11 +31,14 @@ class Table {
 
   void heading(std::string_view group) {
     if (markdown_) {
-      fmt::print("\n### {}\n\n| scenario | cause | true cost | replay | charge | allowed | largest other change | right |\n"
-                 "|---|---|---:|---:|---:|---:|---:|---|\n", group);
+      fmt::print(
+          "\n### {}\n\n| scenario | cause | true cost | replay | charge | allowed | largest other "
+          "change | right |\n"
+          "|---|---|---:|---:|---:|---:|---:|---|\n",
+          group);
     } else {
-      fmt::print("\n{}\n{:<34} {:<17} {:>7} {:>7} {:>7} {:>15}  {:<26} {}\n", group, "scenario", "cause", "true", "replay",
-                 "charge", "allowed", "largest other change", "right");
+      fmt::print("\n{}\n{:<34} {:<17} {:>7} {:>7} {:>7} {:>15}  {:<26} {}\n", group, "scenario",
+                 "cause", "true", "replay", "charge", "allowed", "largest other change", "right");
     }
   }
 
@@ -43,19 +46,25 @@ class Table {
     total_.add(verdict);
     if (failures_only_ && verdict.right()) return;
     auto share = [&](double figure) { return 100.0 * figure / verdict.wall; };
-    const std::string allowed = fmt::format("{:.1f} to {:.1f}", share(verdict.least_charge), share(verdict.most_charge));
-    const std::string other = verdict.worst_other.empty()
-                                  ? std::string{"–"}
-                                  : fmt::format("{} {:+.1f}", verdict.worst_other, share(verdict.worst_change));
-    fmt::print(fmt::runtime(markdown_ ? "| {} | {} | {:.1f} | {:.1f} | {:.1f} | {} | {} | {} |\n"
-                                      : "{:<34} {:<17} {:>7.1f} {:>7.1f} {:>7.1f} {:>15}  {:<26} {}\n"),
-               scenario.setting, name_of(verdict.trouble), share(verdict.true_cost), share(verdict.replay_cost),
-               share(verdict.charge), allowed, other, answer(verdict));
+    const std::string allowed =
+        fmt::format("{:.1f} to {:.1f}", share(verdict.least_charge), share(verdict.most_charge));
+    const std::string other =
+        verdict.worst_other.empty()
+            ? std::string{"–"}
+            : fmt::format("{} {:+.1f}", verdict.worst_other, share(verdict.worst_change));
+    fmt::print(
+        fmt::runtime(markdown_ ? "| {} | {} | {:.1f} | {:.1f} | {:.1f} | {} | {} | {} |\n"
+                               : "{:<34} {:<17} {:>7.1f} {:>7.1f} {:>7.1f} {:>15}  {:<26} {}\n"),
+        scenario.setting, name_of(verdict.trouble), share(verdict.true_cost),
+        share(verdict.replay_cost), share(verdict.charge), allowed, other, answer(verdict));
   }
 
   Total end() {
-    fmt::print("{}replay cost within 1 %: {} of {} causes; charge: {}; every other category: {}; all of it: {}\n",
-               markdown_ ? "\n" : "", total_.replay, total_.troubles, total_.charge, total_.others, total_.right);
+    fmt::print(
+        "{}replay cost within 1 %: {} of {} causes; charge: {}; every other category: {}; all of "
+        "it: {}\n",
+        markdown_ ? "\n" : "", total_.replay, total_.troubles, total_.charge, total_.others,
+        total_.right);
     std::fflush(stdout);
     return std::exchange(total_, {});
   }
@@ -78,8 +87,8 @@ class Table {
   Total total_;
 };
 
-void judge_all(Table& table, std::string_view group, const std::vector<Scenario>& scenarios, const std::string& only,
-               bool explained) {
+void judge_all(Table& table, std::string_view group, const std::vector<Scenario>& scenarios,
+               const std::string& only, bool explained) {
   table.heading(group);
   for (const Scenario& scenario : scenarios) {
     if (name_of(scenario).find(only) == std::string::npos) continue;
@@ -95,7 +104,8 @@ void judge_oddities(const std::string& only) {
   fmt::print("\nHarmless oddities\n\n");
   std::size_t right = 0, all = 0;
   for (const Oddity& oddity : oddities()) {
-    const std::string name = oddity.plain.troubles.empty() ? "nothing in " + oddity.plain.setting : name_of(oddity.plain);
+    const std::string name = oddity.plain.troubles.empty() ? "nothing in " + oddity.plain.setting
+                                                           : name_of(oddity.plain);
     if (name.find(only) == std::string::npos) continue;
     const Difference difference = compare(oddity.plain, oddity.odd);
     ++all;
@@ -108,15 +118,18 @@ void judge_oddities(const std::string& only) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Judges the attribution engine by counterfactual: each simulated job runs with and without its trouble.\n"
-               "Figures are per cent of an iteration's wall time."};
+  CLI::App app{
+      "Judges the attribution engine by counterfactual: each simulated job runs with and without "
+      "its trouble.\n"
+      "Figures are per cent of an iteration's wall time."};
   std::string format = "text";
   std::string only;
   std::uint64_t seeds = 200;
   std::uint64_t first_seed = 1;
   bool failures_only = false;
   bool explained = false;
-  app.add_option("--format", format, "text or markdown")->check(CLI::IsMember({"text", "markdown"}));
+  app.add_option("--format", format, "text or markdown")
+      ->check(CLI::IsMember({"text", "markdown"}));
   app.add_option("--only", only, "only scenarios whose name (`sync in graphs`) contains this");
   app.add_option("--random", seeds, "how many random jobs")->capture_default_str();
   app.add_option("--first-seed", first_seed, "of the random jobs")->capture_default_str();
@@ -131,6 +144,7 @@ int main(int argc, char** argv) {
   judge_all(table, "Harmless", harmless_scenarios(), only, explained);
   judge_oddities(only);
   std::vector<Scenario> random;
-  for (std::uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) random.push_back(random_scenario(seed));
+  for (std::uint64_t seed = first_seed; seed < first_seed + seeds; ++seed)
+    random.push_back(random_scenario(seed));
   judge_all(table, "Random jobs", random, only, explained);
 }
