@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -13,7 +14,7 @@
 
 namespace gpudiag {
 
-/// Grows only; views stay valid for the table's life. Not thread-safe: the drain thread (live) or the
+/// Grows only (but for replace()); views stay valid for the table's life. Not thread-safe: the drain thread (live) or the
 /// reader (recorded) owns it.
 class NameTable {
  public:
@@ -28,6 +29,21 @@ class NameTable {
     texts_.emplace_back(text);
     ids_.emplace(std::string_view{texts_.back()}, id);
     return id;
+  }
+
+  /// The id of a text that has one.
+  std::optional<NameId> find(std::string_view text) const {
+    const auto found = ids_.find(text);
+    return found == ids_.end() ? std::nullopt : std::optional{found->second};
+  }
+
+  /// Gives an id to another text, for sources that run for ever (session/live_names.hpp): no record
+  /// with the old meaning may be left. Views of the old text end here.
+  void replace(NameId id, std::string_view text) {
+    if (raw(id) == 0 || raw(id) >= texts_.size() || ids_.contains(text)) return;
+    ids_.erase(std::string_view{texts_[raw(id)]});
+    texts_[raw(id)] = text;
+    ids_.emplace(std::string_view{texts_[raw(id)]}, id);
   }
 
   /// The empty text for an id this table never gave out.
