@@ -14,9 +14,9 @@
 namespace gpudiag {
 namespace {
 
-constexpr std::size_t kLogBytes = 64 * 1024;
-constexpr std::size_t kRingBytes = 32 * 1024;  // some 300 ranges, drained five times a second
-constexpr std::size_t kLogsLimit = 256;        // 16 MiB at the most
+constexpr std::size_t kLogBytes = 160 * 1024;
+constexpr std::size_t kRingBytes = 128 * 1024;  // some 1,300 ranges, drained twenty times a second
+constexpr std::size_t kLogsLimit = 128;         // 20 MiB at the most
 static_assert(sizeof(ThreadLog) + kRingBytes <= kLogBytes);
 
 // Two clock reads for each of our calls would double their cost: measure one in this many.
@@ -44,8 +44,10 @@ std::byte* map_log() noexcept {
 
 ThreadLog::ThreadLog(std::byte* ring_storage) noexcept : ring_{ring_storage, kRingBytes} {}
 
+void ThreadLog::refresh_thread() noexcept { thread_ = static_cast<std::uint32_t>(syscall(SYS_gettid)); }
+
 void ThreadLog::adopt() noexcept {
-  thread_ = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  refresh_thread();
   depth_ = too_deep_ = 0;
   own_ = {};
 }
@@ -199,6 +201,10 @@ void log_mark(std::uint64_t number, MarkSource source) noexcept {
   if (log == nullptr) return;
   const TimePoint at = now();
   log->write({.start = at, .end = at, .value = number, .kind = RecordKind::kMark, .mark = source}, {});
+}
+
+void refresh_after_fork() noexcept {
+  if (t_log != nullptr && t_log != kGone) t_log->refresh_thread();
 }
 
 std::uint32_t this_thread_id() noexcept {

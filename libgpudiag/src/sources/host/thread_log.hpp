@@ -35,7 +35,7 @@ struct HostMessage {
   std::uint8_t cause = 0;         ///< as Record::cause
 };
 
-/// A log belongs to one thread at a time, 64 KiB of it. All functions but drain() are [hot] and for
+/// A log belongs to one thread at a time, 160 KiB of it. All functions but drain() are [hot] and for
 /// that thread only.
 class ThreadLog {
  public:
@@ -57,6 +57,8 @@ class ThreadLog {
   std::uint64_t take_lost() noexcept { return lost_.exchange(0, std::memory_order_relaxed); }
 
   std::uint32_t thread() const noexcept { return thread_; }
+  /// The thread is another one now: the child of a fork.
+  void refresh_thread() noexcept;
 
  private:
   friend class ThreadLogs;
@@ -138,5 +140,7 @@ void log_mark(std::uint64_t number, MarkSource source) noexcept;
 
 /// gettid() of the calling thread, remembered.
 std::uint32_t this_thread_id() noexcept;
+/// For the child of a fork, on its only thread.
+void refresh_after_fork() noexcept;
 
 }  // namespace gpudiag
