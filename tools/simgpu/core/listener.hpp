@@ -41,7 +41,8 @@ enum class OperationKind : std::uint8_t {
   host_function,
   event_record,
   event_wait,   // cudaStreamWaitEvent as the stream sees it
-  graph_launch  // a graph as a whole: from its first node's start to its last node's end
+  graph_launch,  // a graph as a whole: from its first node's start to its last node's end
+  marker         // the core's own bookkeeping; never shown to a listener
 };
 
 // Values are those of CUpti_ActivityMemcpyKind.

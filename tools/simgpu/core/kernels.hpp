@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels, variables and modules, as nvcc's start-up code or the driver's loader register them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "costs.hpp"
+#include "model.hpp"
+
+namespace simgpu {
+
+constexpr std::uint32_t kKernelMagic = 0x4b45524e;
+constexpr std::uint32_t kModuleMagic = 0x4d4f4455;
+
+struct Module;
+class Fault;
+
+// A kernel, behind cudaKernel_t, CUfunction and CUkernel alike. Never destroyed.
+struct Kernel {
+  std::uint32_t magic = kKernelMagic;
+  std::string name;              // mangled
+  Module* module = nullptr;
+  const void* host_function = nullptr;
+  KernelCost cost;
+  std::vector<Fault*> faults;    // rules "kernel" whose name= matches
+  int max_dynamic_shared_bytes = 48 * 1024;
+  int preferred_carveout = -1;
+};
+
+struct Variable {
+  std::string name;
+  const void* host_address = nullptr;
+  std::size_t bytes = 0;
+  bool managed = false;
+  std::vector<void*> by_device;  // allocated at first use
+};
+
+struct Module {
+  std::uint32_t magic = kModuleMagic;
+  std::uint32_t id = 0;
+  const void* image = nullptr;
+  std::vector<Kernel*> kernels;
+  std::vector<Variable*> variables;
+};
+
+// All are [any thread]; they take a lock of their own, never the engine's.
+Module* register_module(const void* image);
+Kernel* register_kernel(Module& module, const void* host_function, std::string_view name);
+Variable* register_variable(Module& module, const void* host_address, std::string_view name,
+                            std::size_t bytes, bool managed);
+// The kernel behind a host function's address or a handle; null where there is none.
+Kernel* find_kernel(const void* function_or_handle);
+// The kernel of the module with this name; made on first demand where the module came from an
+// image whose contents the simulation cannot read.
+Kernel* module_kernel(Module& module, std::string_view name);
+Variable* find_variable(const void* host_address);
+// Device address of a variable; allocates it on first use. Takes the engine's lock.
+void* variable_address(Variable& variable, Device& device);
+
+}  // namespace simgpu
