@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flow: beside it: the C ABI of gpudiag.h over the session, and over that of another copy where that
+// one owns the session. No exception leaves a function here.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "fmt/format.h"
+#include "gpudiag/gpudiag.h"
+#include "session/live_session.hpp"
+#include "session/registry.hpp"
+#include "sources/host/now.hpp"
+#include "sources/host/thread_log.hpp"
+#include "sources/nvtx/nvtx_source.hpp"
+
+namespace gpudiag {
+namespace {
+
+using Table = gpudiag_api_v1_table;
+
+constexpr std::uintptr_t kApiDomain = 0;  // ranges of the API nest apart from NVTX's
+
+// Where the public calls go: this copy's table, another copy's, or nowhere. `g_looked` is set once the
+// other copies have been asked; from then on they tell us. release and acquire on g_target: a table is
+// filled before it can be called.
+std::atomic<const Table*> g_target{nullptr};
+std::atomic<bool> g_looked{false};
+
+void adopt(const Table* owner) {
+  g_target.store(owner, std::memory_order_release);
+  g_looked.store(true, std::memory_order_relaxed);
+}
+
+/// [hot] once looked; the first call of a copy that nobody has started asks the others.
+const Table* target() noexcept {
+  if (const Table* table = g_target.load(std::memory_order_acquire)) return table;
+  if (g_looked.load(std::memory_order_relaxed)) return nullptr;
+  g_looked.store(true, std::memory_order_relaxed);
+  try {
+    const Table* owner = find_session(*gpudiag_api_v1());
+    if (owner != nullptr) g_target.store(owner, std::memory_order_release);
+    return owner;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+/// The fields of a caller whose struct may be shorter than ours.
+gpudiag_options complete(const gpudiag_options* given) {
+  gpudiag_options options;
+  gpudiag_options_init(&options, sizeof options);
+  if (given == nullptr || given->size < sizeof given->size) return options;
+  std::memcpy(&options, given, std::min(given->size, sizeof options));
+  return options;
+}
+
+OptionOverrides overrides_of(const gpudiag_options& options) {
+  OptionOverrides overrides;
+  const auto set = [&](const char* name, const char* value) {
+    if (value != nullptr) overrides.emplace(name, value);
+  };
+  set("GPUDIAG_ENABLED", options.enabled);
+  set("GPUDIAG_LOG", options.log);
+  set("GPUDIAG_DIR", options.dir);
+  set("GPUDIAG_RECORD", options.record);
+  set("GPUDIAG_CALLBACKS", options.callbacks);
+  set("GPUDIAG_NVTX", options.nvtx);
+  set("GPUDIAG_RANGES", options.ranges);
+  set("GPUDIAG_ITERATION", options.iteration);
+  set("GPUDIAG_CUPTI", options.cupti);
+  if (options.budget >= 0) overrides.emplace("GPUDIAG_BUDGET", fmt::format("{}", options.budget));
+  if (options.rank >= 0) overrides.emplace("GPUDIAG_RANK", fmt::format("{}", options.rank));
+  return overrides;
+}
+
+std::uint8_t cause_code(gpudiag_cause cause) {
+  return cause > GPUDIAG_CAUSE_NONE && cause <= GPUDIAG_CAUSE_UNKNOWN ? static_cast<std::uint8_t>(cause)
+                                                                     : std::uint8_t{0};
+}
+
+std::string_view view(const char* text) {
+  return text == nullptr ? std::string_view{} : std::string_view{text, strnlen(text, kRangeTextKept)};
+}
+
+// What this copy does when it owns the session.
+gpudiag_status own_start(const gpudiag_options* given) {
+  try {
+    Table& mine = *gpudiag_api_v1();
+    LiveSession& session = LiveSession::instance();
+    if (session.forked()) return GPUDIAG_FORKED;
+    const Table* owner = claim_session(mine);
+    if (owner != &mine) return owner->active() != 0 ? GPUDIAG_RUNNING : owner->start(given);
+    const gpudiag_status status = session.start(overrides_of(complete(given)));
+    if (status < 0) release_session(mine);
+    return status;
+  } catch (...) {
+    return GPUDIAG_FAILED;
+  }
+}
+
+void own_stop() {
+  try {
+    LiveSession& session = LiveSession::instance();
+    if (!session.active()) return;
+    session.stop();
+    if (!session.active()) release_session(*gpudiag_api_v1());
+  } catch (...) {
+  }
+}
+
+int own_active() { return LiveSession::instance().active() ? 1 : 0; }
+void own_step(std::uint64_t number) { log_mark(number, MarkSource::kStep); }
+void own_push(const char* name, gpudiag_cause cause) {
+  log_push(kApiDomain, view(name), RangeSource::kUser, cause_code(cause), 0);
+}
+void own_pop() { log_pop(kApiDomain); }
+void own_annotate(const char* name, gpudiag_cause cause, std::int64_t start_ns, std::int64_t end_ns) {
+  log_range(view(name), RangeSource::kUser, cause_code(cause), {start_ns}, {end_ns}, 0);
+}
+int own_last(gpudiag_iteration* iteration) {
+  return iteration != nullptr && LiveSession::instance().latest().get(*iteration) ? 1 : 0;
+}
+void own_on_iteration(gpudiag_iteration_callback callback, void* user) {
+  LiveSession::instance().latest().set_callback(callback, user);
+}
+
+constinit Table g_table{sizeof(Table), nullptr, adopt,    own_start,    own_stop, own_active,
+                        own_step,      own_push, own_pop, own_annotate, own_last, own_on_iteration};
+
+}  // namespace
+}  // namespace gpudiag
+
+extern "C" {
+
+using namespace gpudiag;
+
+gpudiag_api_v1_table* gpudiag_api_v1(void) { return &g_table; }
+
+void gpudiag_options_init(gpudiag_options* options, std::size_t size) {
+  if (options == nullptr || size < sizeof options->size) return;
+  gpudiag_options blank{};
+  blank.budget = -1;
+  blank.rank = -1;
+  std::memcpy(options, &blank, std::min(size, sizeof blank));
+  if (size > sizeof blank) std::memset(reinterpret_cast<char*>(options) + sizeof blank, 0, size - sizeof blank);
+  options->size = size;
+}
+
+gpudiag_status gpudiag_start(const gpudiag_options* options) { return own_start(options); }
+
+void gpudiag_stop(void) {
+  if (const auto* table = target()) table->stop();
+}
+int gpudiag_active(void) {
+  const auto* table = target();
+  return table != nullptr ? table->active() : 0;
+}
+int gpudiag_version(void) { return GPUDIAG_API_VERSION; }
+
+void gpudiag_step(void) { gpudiag_step_number(kNoIndex); }
+void gpudiag_step_number(std::uint64_t number) {
+  if (const auto* table = target()) table->step(number);
+}
+void gpudiag_range_push(const char* name, gpudiag_cause cause) {
+  if (const auto* table = target()) table->range_push(name, cause);
+}
+void gpudiag_range_pop(void) {
+  if (const auto* table = target()) table->range_pop();
+}
+void gpudiag_annotate(const char* name, gpudiag_cause cause, std::int64_t start_ns, std::int64_t end_ns) {
+  if (const auto* table = target()) table->annotate(name, cause, start_ns, end_ns);
+}
+std::int64_t gpudiag_now_ns(void) { return now().ns; }
+int gpudiag_last(gpudiag_iteration* iteration) {
+  // Also after the session: the table of this copy is good for that.
+  const auto* table = target();
+  return table != nullptr ? table->last(iteration) : own_last(iteration);
+}
+void gpudiag_on_iteration(gpudiag_iteration_callback callback, void* user) {
+  const auto* table = target();
+  if (table != nullptr) table->on_iteration(callback, user);
+  else own_on_iteration(callback, user);
+}
+
+/* For libgpudiag_inject.so, which forwards the entry points of the driver and of NVTX. */
+
+/* 1 where a session runs or is not wanted, 0 where it failed (which has been said). */
+GPUDIAG_API int gpudiag_inject_cuda(void) { return gpudiag_start(nullptr) == GPUDIAG_FAILED ? 0 : 1; }
+
+/* Always 1: NVTX would unload the injected library, and ours stays for good. */
+GPUDIAG_API int gpudiag_inject_nvtx(const void* (*get_export_table)(std::uint32_t)) {
+  try {
+    std::vector<std::string> complaints;
+    const Settings settings = read_settings({}, environment_variable, complaints);  // said at the session's start
+    if (settings.enabled && settings.nvtx) attach_nvtx(get_export_table);
+  } catch (...) {
+  }
+  return 1;
+}
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flow: beside it: life in the process.
+// The session of this copy of the library: its state, its drain thread, its end at exit and its
+// silence in forked children.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "gpudiag/gpudiag.h"
+#include "session/pipeline.hpp"
+
+namespace gpudiag {
+
+using OptionOverrides = std::map<std::string, std::string, std::less<>>;
+
+/// States: idle → running → idle again, or forked (for ever: the child of a process with a session).
+/// stop() and everything behind it do nothing unless running, so no failure of a start can reach them.
+/// The one instance is leaked: CUPTI's threads and the job's may be inside us while the process dies.
+class LiveSession {
+ public:
+  static LiveSession& instance();
+
+  /// GPUDIAG_RUNNING where it runs already. [any thread]
+  gpudiag_status start(const OptionOverrides& overrides);
+  /// Waits two seconds for the drain thread at the most, then leaves it behind. [any thread]
+  void stop();
+  /// [hot] [any thread]
+  bool active() const noexcept { return state_.load(std::memory_order_relaxed) == State::kRunning; }
+  /// True in a child that was forked while a session ran. [any thread]
+  bool forked() const noexcept { return state_.load(std::memory_order_relaxed) == State::kForked; }
+
+  LatestIteration& latest() { return latest_; }
+
+ private:
+  enum class State : std::uint32_t { kIdle, kStarting, kRunning, kStopping, kForked };
+
+  LiveSession() = default;
+  gpudiag_status start_locked(const OptionOverrides& overrides);
+  void install_process_hooks();
+  bool start_drain(const Settings& settings, const SessionInfo& info);
+  void drain();
+  void drain_until_stopped();
+  static void at_exit();
+  static void in_child();
+
+  std::mutex control_;                       // one start or stop at a time; never held into CUPTI's callbacks
+  std::atomic<State> state_{State::kIdle};   // release on change, so that a reader of kRunning sees the session
+  NameTable names_;
+  std::unique_ptr<CuptiSource> source_;
+  std::unique_ptr<Pipeline> pipeline_;
+  LatestIteration latest_;
+
+  std::mutex wake_;                          // guards the two flags below
+  std::condition_variable changed_;
+  bool stop_asked_ = false;
+  bool drained_ = true;                      // the drain thread has closed the books (or never began)
+  std::atomic<std::thread::native_handle_type> drain_thread_{};
+  bool hooks_installed_ = false;
+};
+
+}  // namespace gpudiag

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flow: sources -> record -> timeline -> attribution -> report.
+// One live session's records on their way: the thread logs and CUPTI in, the engine and the outputs
+// out. No thread of its own: whoever owns it calls round().
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attribution/engine.hpp"
+#include "record/recording.hpp"
+#include "session/budget.hpp"
+#include "session/live_names.hpp"
+#include "session/outputs.hpp"
+#include "sources/cupti/source.hpp"
+#include "sources/sanitizer.hpp"
+
+namespace gpudiag {
+
+/// Not thread-safe: the drain thread owns it.
+class Pipeline {
+ public:
+  /// `names` and `source` outlive all pipelines of the process; `source` has been started or not.
+  Pipeline(const Settings& settings, const SessionInfo& info, NameTable& names, CuptiSource& source,
+           LatestIteration& latest, TimePoint started);
+
+  /// Takes what has come. With `flush`, what CUPTI has finished is asked for first, and time-outs run.
+  void round(bool flush);
+  bool backlog() const { return source_.backlog(); }
+  /// Nothing will follow: disables the source, waits for what is still with the driver, until
+  /// `deadline` at the longest, closes the books.
+  void finish(TimePoint deadline);
+
+  void note(const std::string& code, const std::string& text, bool tell);
+
+ private:
+  /// The first stage: keeps account of our own time and of devices, then hands on.
+  class Intake final : public RecordSink {
+   public:
+    explicit Intake(Pipeline& pipeline) : pipeline_{pipeline} {}
+    void add(const Record& record) override;
+
+   private:
+    Pipeline& pipeline_;
+  };
+  /// The last one: the recording and the engine see the same records in the same order.
+  class Fork final : public RecordSink {
+   public:
+    explicit Fork(Pipeline& pipeline) : pipeline_{pipeline} {}
+    void add(const Record& record) override;
+
+   private:
+    Pipeline& pipeline_;
+  };
+
+  void drain_logs();
+  void take_message(const HostMessage& message, std::string_view text);
+  void report_lost(std::uint64_t count);
+  void tick(TimePoint asked);
+  void meet_device(DeviceId device);
+  void check_self(TimePoint at);
+  void check_budget(TimePoint at);
+  void take_notes();
+
+  NameTable& names_;
+  CuptiSource& source_;
+  LiveNames live_names_;
+  Outputs outputs_;
+  SessionInfo info_;
+  std::unique_ptr<RecordingWriter> recording_;
+  Engine engine_;
+  Fork fork_{*this};
+  Sanitizer sanitizer_{fork_};
+  Intake intake_{*this};
+  Budget budget_;
+  TimePoint started_;
+  TimePoint last_quality_;
+  TimePoint first_launch_seen_;
+  std::vector<DeviceId> devices_;
+  DurationNs own_;
+  bool drop_ranges_ = false;
+  bool told_recording_ = false;
+  bool told_no_operations_ = false;
+  CuptiCounts at_start_;
+};
+
+}  // namespace gpudiag
