@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/claims.hpp"
+
+#include <algorithm>
+
+namespace gpudiag {
+namespace {
+
+// Causes that claim by replay. Launch overhead takes what nobody claims, so it claims nothing.
+constexpr bool claims_gaps(std::size_t cause) {
+  const auto c = static_cast<Cause>(cause);
+  return c != Cause::kLaunchOverhead && c != Cause::kDependency && c != Cause::kUnknown;
+}
+
+struct Account {
+  const Gap& gap;
+  CauseTimes charged{};
+  CauseTimes& total;
+  EvidenceTable& evidence;
+  DurationNs rest;
+
+  void charge(const EvidenceKey& key, DurationNs amount) {
+    amount = std::min(amount, rest);
+    if (amount <= DurationNs{}) return;
+    charged[static_cast<std::size_t>(key.cause)] += amount;
+    total[static_cast<std::size_t>(key.cause)] += amount;
+    evidence.add_charge(key, amount);
+    rest -= amount;
+  }
+};
+
+bool yields_to_late_batch(const Piece& piece) {
+  return piece.anonymous || piece.key.cause == Cause::kHost || piece.key.cause == Cause::kSync;
+}
+
+// Steps 1 and 2: up to a late batch, and the labelled pieces. Returns the time of which the host's
+// doings are not known at all.
+DurationNs charge_pieces(Account& account, const HostLine& line, TimePoint until) {
+  const TimePoint start = account.gap.start;
+  if (until <= start) return {};
+  const Piece* late = nullptr;
+  auto piece = line.log.first_after(start);
+  for (auto next = piece; next != line.log.end() && next->start < until; ++next)
+    if (next->late_batch && next->end <= until) late = &*next;
+  DurationNs known;
+  for (; piece != line.log.end() && piece->start < until; ++piece) {
+    const Interval part = piece->key.cause == Cause::kUnknown
+                              ? Interval{}
+                              : Interval{piece->start, piece->end}.clipped_to({start, until});
+    known += part.length();
+    const bool before_batch = late != nullptr && piece->end <= late->end;
+    if (before_batch && yields_to_late_batch(*piece)) account.charge(late->key, part.length());
+    else if (!piece->anonymous) account.charge(piece->key, part.length());
+  }
+  return (until - start) - known;
+}
+
+// Step 4: in proportion where the claims exceed what is left, exactly to the nanosecond.
+void charge_claims(Account& account, const Claims& claims, const HostLine* line) {
+  Lanes left{};
+  __int128 sum = 0;
+  for (std::size_t c = 0; c < kCauseCount; ++c) {
+    if (!claims_gaps(c)) continue;
+    left[c] = std::max<std::int64_t>(0, claims.claims()[c] - account.charged[c].ns);
+    sum += left[c];
+  }
+  if (sum <= 0) return;
+  const std::int64_t rest = account.rest.ns;
+  __int128 passed = 0;
+  std::int64_t given = 0;
+  for (std::size_t c = 0; c < kCauseCount; ++c) {
+    if (left[c] == 0) continue;
+    passed += left[c];
+    const std::int64_t share =
+        sum <= rest ? left[c] : static_cast<std::int64_t>(passed * rest / sum) - given;
+    given += share;
+    EvidenceKey key{static_cast<Cause>(c), SubCause::kNone, kNoName, ThreadId{}};
+    if (line != nullptr && line->last[c].cause == key.cause) key = line->last[c];
+    account.charge(key, {share});
+  }
+}
+
+}  // namespace
+
+void Claims::open(TimePoint at) {
+  fill(frontier_, at.ns);
+  after_ = balance_ = claims_ = Lanes{};
+}
+
+void Claims::pass(const Arrival& end) {
+  for (std::size_t w = 0; w < kWorldCount; ++w) frontier_[w] = std::max(frontier_[w], end.in[w]);
+}
+
+void Claims::reach(const Gap& gap, const Lanes& start_in) {
+  for (std::size_t w = 0; w < kWorldCount; ++w) {
+    const std::int64_t shift = gap.start.ns - frontier_[w];
+    balance_[w] += shift - after_[w];
+    const std::int64_t remains = std::max<std::int64_t>(0, start_in[w] - frontier_[w]);
+    std::int64_t claim = (gap.end - gap.start).ns - remains;
+    after_[w] = shift + claim;
+    if (balance_[w] < 0) {
+      claim += balance_[w];
+      balance_[w] = std::min<std::int64_t>(0, claim);
+    } else if (claim < 0) {
+      balance_[w] += claim;
+    }
+    claims_[w] = std::max<std::int64_t>(0, claim);
+    if (w == kAllHostWorld) remains_ = {remains};
+  }
+}
+
+void divide(const Gap& gap, const OperationReplay* next, NameId next_name, const Claims& claims,
+            const HostLine* line, const EngineOptions& options, CauseTimes& charged,
+            EvidenceTable& evidence) {
+  Account account{gap, {}, charged, evidence, gap.end - gap.start};
+  const EvidenceKey unknown{Cause::kUnknown, SubCause::kNone, next_name, ThreadId{}};
+  if (next == nullptr) return account.charge(unknown, account.rest);
+  const TimePoint until = std::min(gap.end, next->launch_start);
+  DurationNs unseen = std::max(DurationNs{}, until - gap.start);
+  if (line != nullptr) unseen = charge_pieces(account, *line, until);
+  if (claims.remains() > options.launch_latency)
+    account.charge({Cause::kDependency, SubCause::kNone, next_name, ThreadId{}}, claims.remains());
+  charge_claims(account, claims, line);
+  account.charge(unknown, next->launched ? unseen : account.rest);
+  account.charge({Cause::kLaunchOverhead, SubCause::kNone, next->launch_name, next->launch_thread},
+                 account.rest);
+}
+
+}  // namespace gpudiag

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/evidence_table.hpp"
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+
+namespace gpudiag {
+namespace {
+
+std::string text_of(const EvidenceKey& key, const NameTable& names) {
+  if (key.name == kOwnCode) return "gpudiag";
+  if (const auto name = names.text(key.name); !name.empty()) return std::string(name);
+  if (key.sub_cause != SubCause::kNone) return std::string(name_of(key.sub_cause));
+  return std::string(name_of(key.cause));
+}
+
+}  // namespace
+
+EvidenceTable::Entry& EvidenceTable::entry(EvidenceKey key) {
+  if (last_ < entries_.size() && entries_[last_].key == key) return entries_[last_];
+  const auto find = [&] {
+    return std::find_if(entries_.begin(), entries_.end(),
+                        [&](const Entry& known) { return known.key == key; });
+  };
+  auto found = find();
+  if (found == entries_.end() && entries_.size() >= kKinds) {
+    key.name = kNoName;
+    key.thread = ThreadId{};
+    found = find();
+  }
+  if (found == entries_.end()) {
+    entries_.push_back({key, 0, {}, {}, {}, {}});
+    found = entries_.end() - 1;
+  }
+  last_ = static_cast<std::size_t>(found - entries_.begin());
+  return *found;
+}
+
+void EvidenceTable::add_host(const EvidenceKey& key, TimePoint start, DurationNs length) {
+  Entry& kind = entry(key);
+  ++kind.count;
+  kind.host += length;
+  if (length > kind.longest) {
+    kind.longest = length;
+    kind.longest_at = start;
+  }
+}
+
+void EvidenceTable::add_charge(const EvidenceKey& key, DurationNs charged) {
+  if (charged > DurationNs{}) entry(key).charged += charged;
+}
+
+void EvidenceTable::merge(const EvidenceTable& other) {
+  for (const Entry& from : other.entries_) {
+    Entry& to = entry(from.key);
+    to.count += from.count;
+    to.host += from.host;
+    to.charged += from.charged;
+    if (from.longest > to.longest) {
+      to.longest = from.longest;
+      to.longest_at = from.longest_at;
+    }
+  }
+}
+
+std::vector<Evidence> EvidenceTable::top(const NameTable& names) const {
+  std::vector<const Entry*> order;
+  for (const Entry& kind : entries_) order.push_back(&kind);
+  // The text of names comes last, so that the order does not hang on how records were delivered.
+  std::sort(order.begin(), order.end(), [&](const Entry* a, const Entry* b) {
+    const auto rank = [](const Entry& e) {
+      return std::tuple(-e.charged.ns, -e.host.ns, e.longest_at.ns, e.key.cause, e.key.sub_cause);
+    };
+    return rank(*a) != rank(*b) ? rank(*a) < rank(*b)
+                                : names.text(a->key.name) < names.text(b->key.name);
+  });
+  if (order.size() > kEvidenceKept) order.resize(kEvidenceKept);
+  std::vector<Evidence> result;
+  for (const Entry* kind : order)
+    result.push_back({kind->key.cause, kind->key.sub_cause, text_of(kind->key, names),
+                      kind->key.thread, kind->count, kind->host, kind->charged, kind->longest_at});
+  return result;
+}
+
+}  // namespace gpudiag

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flow: sources -> record -> timeline -> [attribution] -> report.
+// Evidence of one iteration, summed by cause, sub-cause, name and thread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "attribution/ledger.hpp"
+#include "record/names.hpp"
+
+namespace gpudiag {
+
+/// Stands for our own code where a name of the job's would stand.
+inline constexpr NameId kOwnCode{0xffffffffu};
+
+/// What evidence is summed by. `thread` as the record gives it.
+struct EvidenceKey {
+  Cause cause = Cause::kUnknown;
+  SubCause sub_cause = SubCause::kNone;
+  NameId name{};
+  ThreadId thread{};
+
+  bool operator==(const EvidenceKey&) const = default;
+};
+
+/// At most kKinds kinds; what comes later is summed without its name, so that a job with endlessly
+/// many names stays bounded.
+class EvidenceTable {
+ public:
+  static constexpr std::size_t kKinds = 256;
+
+  void add_host(const EvidenceKey& key, TimePoint start, DurationNs length);
+  void add_charge(const EvidenceKey& key, DurationNs charged);
+  void merge(const EvidenceTable& other);
+  void clear() { entries_.clear(); last_ = 0; }
+  bool empty() const { return entries_.empty(); }
+
+  /// The kEvidenceKept kinds with the most charged time (then host time), falling.
+  std::vector<Evidence> top(const NameTable& names) const;
+
+ private:
+  struct Entry {
+    EvidenceKey key;
+    std::uint64_t count = 0;
+    DurationNs host;
+    DurationNs charged;
+    DurationNs longest;
+    TimePoint longest_at;
+  };
+  Entry& entry(EvidenceKey key);
+
+  std::vector<Entry> entries_;
+  std::size_t last_ = 0;
+};
+
+}  // namespace gpudiag

@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/replay.hpp"
+
+#include <algorithm>
+
+namespace gpudiag {
+namespace {
+
+// Events are reused, or made anew for each iteration; then the oldest are forgotten.
+constexpr std::size_t kEventsKept = 1u << 16;
+
+Arrival never() {
+  Arrival arrival;
+  arrival.at = kNever;
+  fill(arrival.in, kNever);
+  return arrival;
+}
+
+Arrival host_arrival(TimePoint at, const Lanes& shift) {
+  Arrival arrival;
+  arrival.at = at.ns;
+  for (std::size_t w = 0; w < kWorldCount; ++w) arrival.in[w] = at.ns - shift[w];
+  return arrival;
+}
+
+}  // namespace
+
+void Replay::prepare() {
+  resize();
+  threads_.resize(ties_.threads());
+  lines_.resize(ties_.threads());
+  others_line_ = kNone;
+  if (merges_ != ties_.merges()) {
+    merges_ = ties_.merges();
+    for (Index thread = 0; thread < lines_.size(); ++thread) {
+      const Index root = ties_.line_of(thread);
+      if (root == thread || !lines_[thread]) continue;
+      if (!lines_[root] || lines_[root]->calls < lines_[thread]->calls)
+        lines_[root] = std::move(lines_[thread]);
+      lines_[thread].reset();
+    }
+  }
+  drives_.assign(ties_.threads(), false);
+  for (Index line = 0; line < ties_.threads(); ++line) drives_[line] = ties_.has_compute(line);
+  for (Index device = 0; device < ties_.devices(); ++device)
+    if (const Index leader = ties_.leader_of(device); leader != kNone) drives_[leader] = true;
+}
+
+HostLine& Replay::line(Index line) {
+  if (line >= lines_.size()) lines_.resize(line + 1);
+  if (!lines_[line]) lines_[line] = std::make_unique<HostLine>();
+  return *lines_[line];
+}
+
+StreamState& Replay::stream_state(Index stream) {
+  while (stream >= streams_.size()) {
+    streams_.emplace_back();
+    streams_.back().tail = never();
+    streams_.back().awaited = never();
+  }
+  return streams_[stream];
+}
+
+Arrival Replay::end_of(Index index) const {
+  const OperationReplay& replay = operations_[index];
+  const Operation& operation = store_.operations[index];
+  const std::int64_t length = (operation.end - operation.start).ns;
+  Arrival end;
+  end.at = operation.end.ns;
+  for (std::size_t w = 0; w < kWorldCount; ++w) end.in[w] = replay.start_in[w] + length;
+  add_to(end.in, replay.no_length, -length);
+  return end;
+}
+
+Witness Replay::witness(Index thread) const { return {ties_.thread_id(thread), &labels_[thread]}; }
+
+void Replay::gather_others(Index line, Index thread) {
+  if (others_line_ == line && others_thread_ == thread) return;
+  others_line_ = line;
+  others_thread_ = thread;
+  others_.clear();
+  for (Index other = 0; other < ties_.threads(); ++other)
+    if (other != thread && ties_.line_of(other) == line && !labels_[other].empty())
+      others_.push_back(witness(other));
+}
+
+void Replay::apply(HostLine& line, const Piece& piece, bool add_time) {
+  const std::int64_t length = (piece.end - piece.start).ns;
+  // Pieces tile the host's time: a hole or an overlap would break the replay of nothing removed.
+  if (line.at != piece.start) ++mismatches_;
+  if (add_time) add_to(line.shift, worlds_without(piece.key.cause), length);
+  if (piece.late_batch) {
+    constexpr WorldMask kGone = worlds_without(Cause::kDataLoading);
+    for (std::size_t w = 0; w < kWorldCount; ++w)
+      if ((kGone & world(w)) == 0) line.shift[w] = std::min<std::int64_t>(0, line.shift[w] + length);
+  }
+  line.at = piece.end;
+  line.last[static_cast<std::size_t>(piece.key.cause)] = piece.key;
+  if (piece.key.name == kOwnCode) line.own += piece.end - piece.start;
+  line.log.add(piece);
+  line.evidence.add_host(piece.key, piece.start, piece.end - piece.start);
+}
+
+void Replay::advance_to(HostLine& line, const Call& call, Index line_index) {
+  if (line.at == kTimeMin) line.at = call.start;
+  ++line.calls;
+  if (call.start <= line.at) return;
+  gather_others(line_index, call.thread);
+  pieces_.clear();
+  cut_silence(line.at, call.start, witness(call.thread), others_, options_, pieces_);
+  for (const Piece& piece : pieces_) apply(line, piece, true);
+}
+
+// Ends at the later of its caller and what it waited for, and what it took after that. In the worlds
+// without its cause it takes no time and waits for nothing.
+void Replay::wait(HostLine& line, TimePoint start, TimePoint end, const Arrival& target,
+                  Cause cause) {
+  const std::int64_t waited = std::min(target.at, end.ns);
+  const std::int64_t moved = waited - target.at;
+  const std::int64_t after = end.ns - std::max(start.ns, waited);
+  const WorldMask void_in = worlds_without(cause);
+  for (std::size_t w = 0; w < kWorldCount; ++w) {
+    const std::int64_t caller = start.ns - line.shift[w];
+    const std::int64_t done =
+        (void_in & world(w)) != 0 ? caller : std::max(caller, target.in[w] + moved) + after;
+    line.shift[w] = end.ns - done;
+  }
+}
+
+void Replay::body(HostLine& line, const Call& call, TimePoint start, CallLabel label,
+                  const std::optional<Arrival>& target) {
+  if (call.end <= start) return;
+  if (target) {
+    line.before_at = start;
+    line.before = line.shift;
+    line.blocked_thread = call.thread;
+    wait(line, start, call.end, *target, label.cause);
+  }
+  pieces_.clear();
+  cut_call(start, call.end, call.name, label, witness(call.thread), pieces_);
+  for (const Piece& piece : pieces_) apply(line, piece, !target);
+}
+
+CallLabel Replay::label_of(const Call& call, bool blocked, bool& owned) const {
+  const ThreadLabels& labels = labels_[call.thread];
+  const CallLabel own = label_of_call(call.api, call.end - call.start, blocked, options_);
+  owned = false;
+  if (labels.empty()) return own;
+  if (const auto* owner = ThreadLabels::at(labels.owners(), call.start)) {
+    owned = true;
+    return {owner->label.cause, owner->label.sub_cause};
+  }
+  const auto* weak = ThreadLabels::at(labels.weak(), call.start);
+  if (weak != nullptr && (own.cause == Cause::kLaunchOverhead || own.cause == weak->label.cause))
+    return {weak->label.cause, weak->label.sub_cause};
+  return own;
+}
+
+std::optional<Arrival> Replay::device_target(const Call& call, Index device) {
+  std::optional<Arrival> target;
+  for (Index stream = 0; stream < streams_.size(); ++stream) {
+    const StreamState& state = streams_[stream];
+    if (state.order == 0 || state.tail.at > call.end.ns) continue;
+    if (device != kNone && ties_.stream_device(stream) != device) continue;
+    if (!target) target = state.tail;
+    else join(*target, state.tail);
+  }
+  return target;
+}
+
+std::optional<Arrival> Replay::stream_target(const Call& call, TimePoint start) {
+  if (call.sync != kNone && store_.syncs[call.sync].stream != kNone) {
+    const Index stream = store_.syncs[call.sync].stream;
+    ties_.host_waits_for(call.thread, stream);
+    const StreamState& state = stream_state(stream);
+    if (state.order == 0) return std::nullopt;
+    return state.tail;
+  }
+  // Which stream is not recorded: the one whose last operation ended nearest before the call did.
+  const StreamState* nearest = nullptr;
+  for (const StreamState& state : streams_)
+    if (state.order != 0 && state.tail.at > start.ns && state.tail.at <= call.end.ns &&
+        (nearest == nullptr || state.tail.at > nearest->tail.at))
+      nearest = &state;
+  if (nearest != nullptr) return nearest->tail;
+  const Index last = threads_[call.thread].stream;
+  if (last == kNone || stream_state(last).tail.at > call.end.ns) return std::nullopt;
+  return stream_state(last).tail;
+}
+
+const Replay::Event* Replay::find_event(std::uint64_t id, CorrelationId record) const {
+  const auto found = events_.find(id);
+  if (found == events_.end()) return nullptr;
+  if (record != kNoCorrelation && found->second.latest.record != record &&
+      found->second.previous.record == record)
+    return &found->second.previous;
+  return &found->second.latest;
+}
+
+std::optional<Arrival> Replay::event_target(const Call& call, TimePoint start) {
+  if (call.sync != kNone) {
+    const SyncPoint& sync = store_.syncs[call.sync];
+    if (const Event* event = find_event(sync.event, sync.record_correlation)) {
+      if (event->stream != kNone) ties_.host_waits_for(call.thread, event->stream);
+      return event->when;
+    }
+  }
+  // Not recorded: the operation that ended nearest before the call did, if it ended during it.
+  constexpr int kSearched = 4096;
+  const auto& order = store_.by_start;
+  auto at = std::upper_bound(order.begin(), order.end(), call.end, [&](TimePoint t, Index index) {
+    return t < store_.operations[index].start;
+  });
+  Index nearest = kNone;
+  for (int i = 0; i < kSearched && at != order.begin(); ++i) {
+    const Operation& operation = store_.operations[*--at];
+    if (!operation.replayed || operation.end <= start || operation.end > call.end) continue;
+    if (nearest == kNone || operation.end > store_.operations[nearest].end) nearest = *at;
+  }
+  if (nearest == kNone) return std::nullopt;
+  return end_of(nearest);
+}
+
+std::optional<Arrival> Replay::target_of(const Call& call, TimePoint start) {
+  if ((call.flags & record_flag::kFailed) != 0) return std::nullopt;
+  const Index device = call.sync != kNone && store_.syncs[call.sync].device != kNone
+                           ? store_.syncs[call.sync].device
+                           : threads_[call.thread].device;
+  switch (call.api) {
+    case ApiClass::kStreamSync: return stream_target(call, start);
+    case ApiClass::kEventSync: return event_target(call, start);
+    case ApiClass::kDeviceSync: return device_target(call, device);
+    case ApiClass::kMalloc:
+    case ApiClass::kFree: {
+      bool& waits = call.api == ApiClass::kMalloc ? malloc_waits_ : free_waits_;
+      if (!waits || (call.flags & record_flag::kBlocksNever) != 0) return std::nullopt;
+      for (Index stream = 0; stream < streams_.size(); ++stream)
+        if (streams_[stream].order != 0 && ties_.stream_device(stream) == device &&
+            streams_[stream].tail.at > call.end.ns)
+          waits = false;
+      return waits ? device_target(call, device) : std::nullopt;
+    }
+    default: return std::nullopt;
+  }
+}
+
+bool Replay::copy_blocks(const Call& call) const {
+  if (call.first_operation == kNone) return false;
+  const Operation& operation = store_.operations[call.first_operation];
+  if (operation.kind != RecordKind::kMemcpy || operation.end > call.end) return false;
+  return call.api == ApiClass::kMemcpy ||
+         (call.api == ApiClass::kMemcpyAsync && (operation.flags & record_flag::kPageable) != 0);
+}
+
+// A few bytes read back and waited for at once: `.item()` where no operator range says so.
+bool Replay::is_item_copy(Index call_index) const {
+  constexpr Index kLookedAhead = 8;
+  const Call& copy = store_.calls[call_index];
+  const auto end = std::min<std::size_t>(store_.calls.size(), call_index + std::size_t{1} + kLookedAhead);
+  for (std::size_t next = call_index + std::size_t{1}; next < end; ++next) {
+    const Call& call = store_.calls[next];
+    if (call.thread == copy.thread && !call.nested) return call.api == ApiClass::kStreamSync;
+  }
+  return false;
+}
+
+WorldMask Replay::worlds_without_copy(Index call_index, const Operation& copy, bool blocked) const {
+  constexpr std::uint64_t kItemBytes = 1024;
+  if (copy.copy != CopyKind::kDeviceToHost) return 0;
+  const Call& call = store_.calls[call_index];
+  const ThreadLabels& labels = labels_[call.thread];
+  if (const auto* owner = ThreadLabels::at(labels.owners(), call.start))
+    return worlds_without(owner->label.cause);
+  const auto* weak = ThreadLabels::at(labels.weak(), call.start);
+  const bool item = weak != nullptr && weak->label.cause == Cause::kSync;
+  if (blocked || item || (copy.bytes <= kItemBytes && is_item_copy(call_index)))
+    return worlds_without(Cause::kSync);
+  return 0;
+}
+
+// The launch cannot return before the operation `depth` launches ago has left the queue.
+TimePoint Replay::wait_for_queue(HostLine& line, const Call& call, TimePoint start, Index device) {
+  if (device >= queues_.size()) queues_.resize(device + 1);
+  Queue& queue = queues_[device];
+  if (options_.launch_queue_depth == 0 || queue.disproved ||
+      queue.launches < options_.launch_queue_depth)
+    return start;
+  const Arrival& left = queue.left[queue.launches % options_.launch_queue_depth];
+  if (left.at > call.end.ns) {
+    queue.disproved = true;
+    return start;
+  }
+  const TimePoint until{std::max(start.ns, std::min(left.at, call.end.ns))};
+  wait(line, start, until, left, Cause::kDependency);
+  if (start < until)
+    apply(line,
+          {start, until,
+           {Cause::kDependency, SubCause::kLaunchQueueFull, call.name, ties_.thread_id(call.thread)},
+           false, false},
+          false);
+  return until;
+}
+
+Arrival Replay::launch_of(const Call& call, const Operation& operation, TimePoint start,
+                          const Lanes& before, const HostLine& line, Cause cause,
+                          bool blocking) const {
+  if (operation.start >= call.end && !blocking) return host_arrival(call.end, line.shift);
+  if (blocking || operation.start <= start) return host_arrival(std::min(start, operation.start), before);
+  // Submitted somewhere inside the call: no later than it starts.
+  Arrival arrival = host_arrival(operation.start, before);
+  add_to(arrival.in, worlds_without(cause), start.ns - operation.start.ns);
+  return arrival;
+}
+
+void Replay::replay_operation(Index index, const Arrival* launch, HostLine* line, bool returned) {
+  Operation& operation = store_.operations[index];
+  OperationReplay& replay = operations_[index];
+  StreamState& stream = stream_state(operation.stream);
+  const std::int64_t start = operation.start.ns;
+  const auto clipped = [&](std::int64_t at) { return std::min(at, start); };
+  const std::int64_t tail = clipped(stream.tail.at);
+  const std::int64_t launched = launch != nullptr ? clipped(launch->at) : kNever;
+  const std::int64_t awaited = stream.waits ? clipped(stream.awaited.at) : kNever;
+  const std::int64_t latest = std::max({tail, launched, awaited});
+  const std::int64_t rest = latest <= kNever ? 0 : start - latest;
+  // What was left between the last of them and the start belongs to that one; the others are given
+  // what they were last seen to need. A rest too long for that is a wait nobody recorded: it stays
+  // whoever comes last.
+  std::int64_t tail_at = tail + rest, launch_at = launched + rest, awaited_at = awaited + rest;
+  if (rest <= options_.launch_latency.ns) {
+    const bool by_launch = launched > tail && launched > awaited;
+    const std::int64_t latency = line != nullptr ? line->latency : 0;
+    if (by_launch) {
+      if (line != nullptr && returned) line->latency = rest;
+      launch_at = start;
+      tail_at = clipped(tail + std::min(stream.spacing, start - tail));
+      awaited_at = clipped(awaited + std::min(stream.spacing, start - awaited));
+    } else {
+      if (launched + latency <= tail && tail >= awaited) stream.spacing = rest;
+      launch_at = clipped(launched + latency);
+    }
+  }
+  const std::int64_t tail_moved = tail_at - stream.tail.at;
+  const std::int64_t launch_moved = launch != nullptr ? launch_at - launch->at : 0;
+  const std::int64_t awaited_moved = awaited_at - stream.awaited.at;
+  Lanes& in = replay.start_in;
+  for (std::size_t w = 0; w < kWorldCount; ++w) in[w] = stream.tail.in[w] + tail_moved;
+  if (launch != nullptr)
+    for (std::size_t w = 0; w < kWorldCount; ++w)
+      in[w] = std::max(in[w], launch->in[w] + launch_moved);
+  if (stream.waits)
+    for (std::size_t w = 0; w < kWorldCount; ++w)
+      in[w] = std::max(in[w], stream.awaited.in[w] + awaited_moved);
+  if (latest <= kNever) fill(in, start);
+  if (in[kNullWorld] != start) ++mismatches_;
+
+  operation.replayed = true;
+  replay.order = order_;
+  if (operation.type == OperationClass::kCommunication)
+    replay.no_length = static_cast<WorldMask>(replay.no_length | world(kCommunicationWorld));
+  if (operation.type == OperationClass::kCopy)
+    replay.no_length = static_cast<WorldMask>(replay.no_length | world(kCopyWorld));
+  // Nodes of a graph may run side by side on what is recorded as one stream.
+  const Arrival end = end_of(index);
+  if (stream.tail.at > start) join(stream.tail, end);
+  else stream.tail = end;
+  stream.waits = false;
+  stream.order = order_;
+}
+
+void Replay::record_event(const SyncPoint& record) {
+  if (record.stream == kNone || record.event == 0) return;
+  const StreamState& state = stream_state(record.stream);
+  Arrival when = state.tail;
+  if (state.waits) join(when, state.awaited);
+  if (events_.size() >= kEventsKept && events_.find(record.event) == events_.end()) {
+    for (std::size_t i = 0; i < kEventsKept / 2; ++i) events_.erase(event_order_[i]);
+    event_order_.erase(event_order_.begin(), event_order_.begin() + kEventsKept / 2);
+  }
+  const auto [entry, added] = events_.try_emplace(record.event);
+  if (added) event_order_.push_back(record.event);
+  else entry->second.previous = entry->second.latest;
+  entry->second.latest = {record.correlation, record.stream, when};
+}
+
+void Replay::make_stream_wait(const SyncPoint& sync) {
+  if (sync.stream == kNone) return;
+  const Event* event = find_event(sync.event, sync.record_correlation);
+  if (event == nullptr) return;
+  ties_.waits_for(sync.stream, event->stream);
+  StreamState& state = stream_state(sync.stream);
+  if (!state.waits) state.awaited = event->when;
+  else join(state.awaited, event->when);
+  state.waits = true;
+}
+
+void Replay::pass_events(const Call& call) {
+  if (call.event_record != kNone) record_event(store_.event_records[call.event_record]);
+  if (call.api == ApiClass::kStreamWait && call.sync != kNone)
+    make_stream_wait(store_.syncs[call.sync]);
+}
+
+void Replay::replay_driver(Index call_index, Index line_index) {
+  const Call& call = store_.calls[call_index];
+  HostLine& line = this->line(line_index);
+  advance_to(line, call, line_index);
+  // Beside a call of another thread of the line that blocked: what that one waited for is not ours.
+  const bool beside = call.start < line.at && line.blocked_thread != kNone &&
+                      line.blocked_thread != call.thread && call.start >= line.before_at;
+  const Lanes entered = beside ? line.before : line.shift;
+  TimePoint start = std::max(call.start, std::min(line.at, call.end));
+  const bool ends_before = call.end <= line.at;
+  const bool blocks = copy_blocks(call);
+  bool owned = false;
+  const CallLabel label = label_of(call, blocks, owned);
+
+  if (call.first_operation == kNone) {
+    if (!ends_before) body(line, call, line.at, label, target_of(call, line.at));
+    pass_events(call);
+    return;
+  }
+  const Operation& first = store_.operations[call.first_operation];
+  threads_[call.thread] = {first.stream, first.device};
+  if (!ends_before && !blocks) start = wait_for_queue(line, call, line.at, first.device);
+  const Lanes before = beside ? entered : line.shift;
+  if (!ends_before && !blocks) body(line, call, start, label, std::nullopt);
+  ++order_;
+  for (Index i = call.first_operation; i != kNone; i = store_.operations[i].next) {
+    const Operation& operation = store_.operations[i];
+    OperationReplay& replay = operations_[i];
+    replay = OperationReplay{};
+    replay.launch_start = call.start;
+    replay.line = line_index;
+    replay.launch_name = call.name;
+    replay.launch_thread = ties_.thread_id(call.thread);
+    replay.launched = true;
+    if (operation.kind == RecordKind::kMemcpy)
+      replay.no_length = worlds_without_copy(call_index, operation, blocks);
+    Arrival launch = beside && operation.start >= call.end
+                         ? host_arrival(call.end, before)
+                         : launch_of(call, operation, std::min(start, call.end), before, line,
+                                     label.cause, blocks);
+    replay_operation(i, &launch, &line, operation.start >= call.end);
+  }
+  if (!ends_before && blocks) body(line, call, line.at, label, end_of(call.first_operation));
+  if (first.device < queues_.size() && options_.launch_queue_depth > 0) {
+    Queue& queue = queues_[first.device];
+    if (queue.left.size() < options_.launch_queue_depth) queue.left.resize(options_.launch_queue_depth);
+    Arrival& slot = queue.left[queue.launches++ % options_.launch_queue_depth];
+    slot.at = first.start.ns;
+    slot.in = operations_[call.first_operation].start_in;
+  }
+  pass_events(call);
+}
+
+// A thread that launches no compute (a loader that copies, a background checkpoint) keeps pace with
+// the line that leads its device; its own host time is nobody's lead.
+void Replay::replay_side(Index call_index, Index) {
+  const Call& call = store_.calls[call_index];
+  if (call.first_operation != kNone) {
+    const Operation& first = store_.operations[call.first_operation];
+    threads_[call.thread] = {first.stream, first.device};
+    const Index leader = ties_.leader_of(first.device);
+    HostLine* line = leader != kNone ? &this->line(leader) : nullptr;
+    const bool beside = line != nullptr && line->blocked_thread != kNone &&
+                        call.start < line->at && call.start >= line->before_at;
+    const Lanes shift = line == nullptr ? Lanes{} : beside ? line->before : line->shift;
+    ++order_;
+    for (Index i = call.first_operation; i != kNone; i = store_.operations[i].next) {
+      const Operation& operation = store_.operations[i];
+      OperationReplay& replay = operations_[i];
+      replay = OperationReplay{};
+      replay.launch_start = call.start;
+      replay.line = leader;
+      replay.launch_name = call.name;
+      replay.launch_thread = ties_.thread_id(call.thread);
+    replay.launched = true;
+      const bool returned = operation.start >= call.end;
+      const Arrival launch =
+          host_arrival(returned ? call.end : std::min(call.start, operation.start), shift);
+      replay_operation(i, &launch, nullptr, returned);
+    }
+  }
+  pass_events(call);
+}
+
+void Replay::replay_call(Index call_index) {
+  const Call& call = store_.calls[call_index];
+  if (call.nested) return;
+  const Index line_index = ties_.line_of(call.thread);
+  if (drives(line_index)) replay_driver(call_index, line_index);
+  else replay_side(call_index, line_index);
+}
+
+void Replay::replay_orphan(Index index) {
+  const Operation& operation = store_.operations[index];
+  OperationReplay& replay = operations_[index];
+  replay = OperationReplay{};
+  replay.launch_start = operation.start;
+  replay.line = ties_.leader_of(operation.device);
+  ++order_;
+  replay_operation(index, nullptr, nullptr, false);
+}
+
+}  // namespace gpudiag

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flow: sources -> record -> timeline -> [attribution] -> report.
+// The streaming replay (attribution.md, section 4): by how much each host line and each operation
+// would be earlier in every world. Works in the order of the host's calls, in which everything that
+// an operation or a wait depends on has come before it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "attribution/engine.hpp"
+#include "attribution/host_timeline.hpp"
+#include "attribution/piece_log.hpp"
+#include "attribution/worlds.hpp"
+#include "timeline/labels.hpp"
+#include "timeline/store.hpp"
+#include "timeline/ties.hpp"
+
+namespace gpudiag {
+
+/// Earlier than anything, with room for sums.
+inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min() / 4;
+
+/// What the replay knows of an operation; stands beside the store's, by the same Index.
+struct OperationReplay {
+  Lanes start_in{};        ///< when it starts in each world
+  WorldMask no_length = 0; ///< worlds in which it has no length
+  std::uint64_t order = 0; ///< launch order, for all operations of one call the same
+  TimePoint launch_start;  ///< L0; start of the operation where no launch was seen
+  Index line = kNone;      ///< whose host time a gap before it is charged to
+  NameId launch_name{};
+  ThreadId launch_thread{};
+  bool launched = false;   ///< a launch was seen
+};
+
+/// The host time of a line as far as it has been replayed.
+struct HostLine {
+  TimePoint at = kTimeMin;
+  Lanes shift{};                 ///< by how much the host would be earlier, in each world
+  TimePoint before_at = kTimeMin;
+  Lanes before{};                ///< shift before the last call that blocked
+  Index blocked_thread = kNone;  ///< whose call that was
+  std::int64_t latency = 0;      ///< from a launch's return to its start, as last seen
+  PieceLog log;
+  std::array<EvidenceKey, kCauseCount> last{};  ///< latest piece of each cause
+  EvidenceTable evidence;        ///< of the host's iteration that is open
+  DurationNs own;                ///< our own time in it
+  std::uint64_t calls = 0;
+};
+
+/// A stream's last operation, and what it has been told to wait for since.
+struct StreamState {
+  Arrival tail;
+  Arrival awaited;
+  bool waits = false;
+  std::int64_t spacing = 0;   ///< between operations back to back, as last seen
+  std::uint64_t order = 0;    ///< launch order of the last operation; 0: none yet
+};
+
+class Replay {
+ public:
+  Replay(const EngineOptions& options, Store& store, Ties& ties, std::vector<ThreadLabels>& labels)
+      : options_(options), store_(store), ties_(ties), labels_(labels) {}
+
+  /// To be called before calls are replayed that may be new to the ties.
+  void prepare();
+  void replay_call(Index call);
+  /// An operation whose launch was never seen: it follows its stream.
+  void replay_orphan(Index operation);
+
+  OperationReplay& operation(Index index) { return operations_[index]; }
+  /// When the operation ends, in every world.
+  Arrival end_of(Index operation) const;
+  HostLine& line(Index line);
+  const StreamState& stream(Index stream) { return stream_state(stream); }
+  std::uint64_t launches() const { return order_; }
+  /// How often the replay with nothing removed failed to give the trace back.
+  std::uint64_t mismatches() const { return mismatches_; }
+
+  void moved(Index from, Index to) { operations_[to] = operations_[from]; }
+  void resize() { operations_.resize(store_.operations.size()); }
+
+ private:
+  struct Event {
+    CorrelationId record{};
+    Index stream = kNone;
+    Arrival when;
+  };
+  struct EventHistory {
+    Event latest;
+    Event previous;
+  };
+  struct Queue {
+    std::vector<Arrival> left;   ///< when each of the last `depth` launches left the queue
+    std::uint64_t launches = 0;
+    bool disproved = false;      ///< the trace shows a deeper queue
+  };
+  struct ThreadState {
+    Index stream = kNone;
+    Index device = kNone;
+  };
+
+  bool drives(Index line) const { return line < drives_.size() && drives_[line]; }
+  Witness witness(Index thread) const;
+  void gather_others(Index line, Index thread);
+  void advance_to(HostLine& line, const Call& call, Index line_index);
+  void apply(HostLine& line, const Piece& piece, bool add_time);
+  void body(HostLine& line, const Call& call, TimePoint start, CallLabel label,
+            const std::optional<Arrival>& target);
+  void wait(HostLine& line, TimePoint start, TimePoint end, const Arrival& target, Cause cause);
+  void replay_driver(Index call_index, Index line_index);
+  void replay_side(Index call_index, Index line_index);
+  TimePoint wait_for_queue(HostLine& line, const Call& call, TimePoint start, Index device);
+  CallLabel label_of(const Call& call, bool blocked, bool& owned) const;
+  std::optional<Arrival> target_of(const Call& call, TimePoint start);
+  std::optional<Arrival> stream_target(const Call& call, TimePoint start);
+  std::optional<Arrival> event_target(const Call& call, TimePoint start);
+  std::optional<Arrival> device_target(const Call& call, Index device);
+  bool copy_blocks(const Call& call) const;
+  bool is_item_copy(Index call_index) const;
+  WorldMask worlds_without_copy(Index call_index, const Operation& copy, bool blocked) const;
+  Arrival launch_of(const Call& call, const Operation& operation, TimePoint start,
+                    const Lanes& before, const HostLine& line, Cause cause, bool blocking) const;
+  void replay_operation(Index index, const Arrival* launch, HostLine* line, bool returned);
+  void pass_events(const Call& call);
+  void record_event(const SyncPoint& record);
+  void make_stream_wait(const SyncPoint& sync);
+  const Event* find_event(std::uint64_t id, CorrelationId record) const;
+  StreamState& stream_state(Index stream);
+
+  const EngineOptions& options_;
+  Store& store_;
+  Ties& ties_;
+  std::vector<ThreadLabels>& labels_;
+  std::vector<OperationReplay> operations_;
+  std::vector<std::unique_ptr<HostLine>> lines_;
+  std::vector<bool> drives_;
+  std::vector<StreamState> streams_;
+  std::vector<ThreadState> threads_;
+  std::vector<Queue> queues_;
+  std::unordered_map<std::uint64_t, EventHistory> events_;
+  std::vector<std::uint64_t> event_order_;
+  std::vector<Piece> pieces_;
+  std::vector<Witness> others_;
+  Index others_line_ = kNone, others_thread_ = kNone;
+  std::uint64_t order_ = 0;
+  std::uint64_t merges_ = 0;
+  std::uint64_t mismatches_ = 0;
+  bool malloc_waits_ = true;
+  bool free_waits_ = true;
+};
+
+}  // namespace gpudiag

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flow: sources -> record -> timeline -> [attribution] -> report.
+// The worlds of the replay (attribution.md, section 4): in each, something did not happen.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "attribution/cause.hpp"
+#include "record/time.hpp"
+
+namespace gpudiag {
+
+inline constexpr std::size_t kAllHostWorld = kCauseCount;
+inline constexpr std::size_t kCommunicationWorld = kCauseCount + 1;
+inline constexpr std::size_t kCopyWorld = kCauseCount + 2;
+/// Nothing is removed: the replay must give the trace back.
+inline constexpr std::size_t kNullWorld = kCauseCount + 3;
+inline constexpr std::size_t kWorldCount = kCauseCount + 4;
+
+/// One number of nanoseconds for each world.
+using Lanes = std::array<std::int64_t, kWorldCount>;
+
+/// A set of worlds.
+using WorldMask = std::uint16_t;
+constexpr WorldMask world(std::size_t index) { return static_cast<WorldMask>(1u << index); }
+
+/// The worlds in which host time of this cause has no length and its waits are void. A full launch
+/// queue or another device is no host cause: it stays when all host causes are removed.
+constexpr WorldMask worlds_without(Cause cause) {
+  WorldMask mask = world(static_cast<std::size_t>(cause));
+  if (cause != Cause::kDependency) mask |= world(kAllHostWorld);
+  if (cause == Cause::kCommunicationWait) mask |= world(kCommunicationWorld);
+  return mask;
+}
+
+/// When something happens: as observed, and in each world.
+struct Arrival {
+  std::int64_t at = 0;
+  Lanes in{};
+};
+
+inline void fill(Lanes& lanes, std::int64_t value) { lanes.fill(value); }
+
+/// The later of the two, in every world.
+inline void join(Arrival& arrival, const Arrival& other) {
+  arrival.at = std::max(arrival.at, other.at);
+  for (std::size_t w = 0; w < kWorldCount; ++w) arrival.in[w] = std::max(arrival.in[w], other.in[w]);
+}
+
+inline void add_to(Lanes& lanes, WorldMask mask, std::int64_t ns) {
+  for (; mask != 0; mask = static_cast<WorldMask>(mask & (mask - 1)))
+    lanes[static_cast<std::size_t>(__builtin_ctz(mask))] += ns;
+}
+
+}  // namespace gpudiag

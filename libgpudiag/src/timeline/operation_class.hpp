@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flow: sources -> record -> [timeline] -> attribution -> report.
+// Which of the three busy states an operation counts as.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "record/names.hpp"
+#include "record/record.hpp"
+
+namespace gpudiag {
+
+enum class OperationClass : std::uint8_t { kCompute, kCommunication, kCopy };
+
+/// Whether a kernel of this name belongs to a collective or a transfer between devices.
+bool is_communication_kernel(std::string_view name);
+
+/// Classifies operations; each distinct kernel name is looked at once.
+class OperationClassifier {
+ public:
+  explicit OperationClassifier(const NameTable& names) : names_(names) {}
+  OperationClass class_of(const Record& operation);
+
+ private:
+  const NameTable& names_;
+  std::vector<std::optional<bool>> is_communication_;
+};
+
+}  // namespace gpudiag
