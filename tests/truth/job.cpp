@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job.hpp"
 
-#include <string>
+#include "action_writer.hpp"
 
 namespace gpudiag::truth {
 
@@ -9,16 +9,21 @@ Cause cause_of(Trouble trouble) {
   switch (trouble) {
     case Trouble::kLoaderInline:
     case Trouble::kLoaderWorkers:
+    case Trouble::kEpochStart:
       return Cause::kDataLoading;
     case Trouble::kSync:
     case Trouble::kDeviceSync:
+    case Trouble::kBlockingCopies:
+    case Trouble::kEventSync:
       return Cause::kSync;
     case Trouble::kLaunch:
       return Cause::kLaunchOverhead;
     case Trouble::kLoggerLabelled:
     case Trouble::kLoggerAnonymous:
+    case Trouble::kGarbageCollection:
       return Cause::kHost;
     case Trouble::kMalloc:
+    case Trouble::kHostMalloc:
       return Cause::kAllocation;
     case Trouble::kCheckpoint:
       return Cause::kCheckpoint;
@@ -52,6 +57,7 @@ enum EventIndex : std::uint32_t {
   kToOther = kLateDone + kEventRing,
   kFromOther = kToOther + kEventRing,
   kCopied = kFromOther + kEventRing,
+  kGradients,
   kEventCount,
 };
 enum SemaphoreIndex : std::uint32_t {
@@ -62,10 +68,14 @@ enum SemaphoreIndex : std::uint32_t {
   kSemaphoreCount
 };
 
-class Writer {
+class Writer : private ActionWriter {
  public:
   Writer(const JobShape& shape, const Troubles& possible, const Troubles& present)
-      : shape_(shape), possible_(possible), present_(present) {
+      : ActionWriter(shape,
+                     possible.contains(Trouble::kLaunch) && !present.contains(Trouble::kLaunch)),
+        shape_(shape),
+        possible_(possible),
+        present_(present) {
     program_.queue_depth = shape.queue_depth;
     program_.devices = shape.two_devices ? 2 : 1;
     program_.events = kEventCount;
@@ -74,7 +84,6 @@ class Writer {
     program_.streams[kOther].device = shape.two_devices ? 1 : 0;
     program_.semaphores.assign(kSemaphoreCount, 0);
     program_.semaphores[kSlots] = shape.prefetch_thread ? 2 : 2 * kWorkers;
-    free_launches_ = may(Trouble::kLaunch) && !has(Trouble::kLaunch);
   }
 
   Program write() {
@@ -97,97 +106,17 @@ class Writer {
  private:
   bool may(Trouble trouble) const { return possible_.contains(trouble); }
   bool has(Trouble trouble) const { return present_.contains(trouble); }
+  bool may_load_slowly() const {
+    return may(Trouble::kLoaderInline) || may(Trouble::kLoaderWorkers) || may(Trouble::kEpochStart);
+  }
+  // What the work of an iteration is multiplied by; the same in every part of the step.
+  DurationNs varied(DurationNs length, std::uint32_t iteration) const {
+    const DurationNs scale =
+        noise("workload", iteration).around(DurationNs{1000}, shape_.vary_percent);
+    return {length.ns * scale.ns / 1000};
+  }
   Noise noise(std::string_view purpose, std::uint32_t iteration) const {
     return {shape_.seed, purpose, iteration};
-  }
-
-  // Single actions -----------------------------------------------------------------------------
-  static void work(Script& on, DurationNs host) {
-    if (host.ns > 0) on.actions.push_back({.what = Do::kWork, .host = host});
-  }
-  void enter(Script& on, std::string_view name, RangeSource source) {
-    on.actions.push_back({.what = Do::kEnter, .name = program_.name(name), .range = source});
-  }
-  static void leave(Script& on) { on.actions.push_back({.what = Do::kLeave}); }
-  DurationNs call_time(DurationNs host) const { return free_launches_ ? DurationNs{} : host; }
-
-  // One kernel of an operator: dispatch, launch.
-  void kernel(Script& on, std::uint32_t stream, DurationNs length, Noise& noise,
-              std::string_view op) {
-    const DurationNs dispatch = call_time(noise.around(shape_.dispatch, 20));
-    const DurationNs launch = call_time(noise.around(shape_.launch, 20));
-    const DurationNs latency = noise.around(shape_.latency, 10);
-    enter(on, op, RangeSource::kOperator);
-    work(on, dispatch);
-    on.actions.push_back({.what = Do::kLaunch,
-                          .host = launch,
-                          .device_time = noise.around(length, shape_.noise_percent),
-                          .latency = latency,
-                          .stream = stream});
-    leave(on);
-  }
-  void graph(Script& on, std::uint32_t stream, std::uint32_t nodes, DurationNs length,
-             Noise& noise) {
-    on.actions.push_back({.what = Do::kGraphLaunch,
-                          .host = call_time(microseconds(12)),
-                          .device_time = noise.around(length, shape_.noise_percent),
-                          .latency = microseconds(6),
-                          .count = nodes,
-                          .stream = stream});
-    work(on, call_time(shape_.dispatch));
-  }
-  void copy(Script& on, std::uint32_t stream, CopyKind kind, std::uint64_t bytes, bool pageable,
-            bool blocks) {
-    on.actions.push_back({.what = Do::kCopy,
-                          .host = call_time(microseconds(5)),
-                          .latency = microseconds(2),
-                          .count = bytes,
-                          .stream = stream,
-                          .copy = kind,
-                          .blocks = blocks,
-                          .pageable = pageable});
-  }
-  void record(Script& on, std::uint32_t event, std::uint32_t stream) {
-    on.actions.push_back({.what = Do::kRecord,
-                          .host = call_time(microseconds(1)),
-                          .stream = stream,
-                          .event = event});
-  }
-  void stream_wait(Script& on, std::uint32_t stream, std::uint32_t event) {
-    on.actions.push_back({.what = Do::kStreamWait,
-                          .host = call_time(microseconds(1)),
-                          .stream = stream,
-                          .event = event});
-  }
-  static void event_sync(Script& on, std::uint32_t event) {
-    on.actions.push_back({.what = Do::kEventSync, .host = microseconds(2), .event = event});
-  }
-  static void stream_sync(Script& on, std::uint32_t stream) {
-    on.actions.push_back({.what = Do::kStreamSync, .host = microseconds(2), .stream = stream});
-  }
-  static void take(Script& on, std::uint32_t semaphore) {
-    on.actions.push_back({.what = Do::kTake, .semaphore = semaphore});
-  }
-  static void put(Script& on, std::uint32_t semaphore) {
-    on.actions.push_back({.what = Do::kPut, .semaphore = semaphore});
-  }
-
-  void item(Script& on, std::uint32_t stream) {
-    enter(on, "aten::item", RangeSource::kOperator);
-    enter(on, "aten::_local_scalar_dense", RangeSource::kOperator);
-    work(on, microseconds(2));
-    Action read{.what = Do::kCopy,
-                .host = microseconds(5),
-                .latency = microseconds(2),
-                .count = 4,
-                .stream = stream,
-                .copy = CopyKind::kDeviceToHost,
-                .blocks = shape_.item_through_pageable,
-                .pageable = shape_.item_through_pageable};
-    on.actions.push_back(read);
-    stream_sync(on, stream);
-    leave(on);
-    leave(on);
   }
 
   // Parts of a step ----------------------------------------------------------------------------
@@ -205,6 +134,8 @@ class Writer {
     } else {
       backward(on, i);
     }
+    if (may(Trouble::kEventSync)) record(on, kGradients, kMain);
+    if (has(Trouble::kEventSync)) event_sync(on, kGradients);
     optimizer(on, i);
     record(on, kStepDone + i % kEventRing, kMain);
     if (shape_.item_each_step) item(on, kMain);
@@ -227,7 +158,8 @@ class Writer {
       take(on, kBatches);
     else if (has(Trouble::kLoaderInline))
       work(on, noise("inline", i).around(shape_.inline_load, shape_.noise_percent));
-    if (!may(Trouble::kLoaderInline) && !may(Trouble::kLoaderWorkers)) work(on, kOrdinaryFetch);
+    if (has(Trouble::kEpochStart) && i % kEpoch == 0) work(on, shape_.epoch_start);
+    if (!may_load_slowly()) work(on, kOrdinaryFetch);
     leave(on);
     if (shape_.prefetch_thread)
       put(on, kSlots);
@@ -260,12 +192,20 @@ class Writer {
   void forward(Script& on, std::uint32_t i) {
     Noise n = noise("forward", i);
     if (has(Trouble::kMalloc)) allocate(on, Do::kMalloc, i);
-    if (shape_.graphs) return graph(on, kMain, shape_.forward_kernels, shape_.forward_kernel, n);
+    if (has(Trouble::kHostMalloc))
+      on.actions.push_back({.what = Do::kHostMalloc, .host = shape_.host_malloc});
+    if (has(Trouble::kGarbageCollection)) collect_garbage(on, i);
+    if (shape_.graphs)
+      return graph(on, kMain, shape_.forward_kernels, varied(shape_.forward_kernel, i), n);
     if (shape_.second_stream) fork(on, i);
     for (std::uint32_t k = 0; k < shape_.forward_kernels; ++k) {
       const bool aside = shape_.second_stream && k % 2 == 1;
-      kernel(on, aside ? kSide : kMain, shape_.forward_kernel, n, "aten::linear");
+      kernel(on, aside ? kSide : kMain, varied(shape_.forward_kernel, i), n, "aten::linear");
       if (k < shape_.idle_syncs) stream_sync(on, kIdle);
+      if (may(Trouble::kBlockingCopies) && k % 4 == 0) {
+        const bool blocks = has(Trouble::kBlockingCopies);
+        copy(on, kMain, CopyKind::kHostToDevice, 2048, true, blocks);
+      }
       if (shape_.tiny_copies && k % 4 == 0)
         copy(on, kMain, CopyKind::kHostToDevice, 1024, true, false);
     }
@@ -288,14 +228,15 @@ class Writer {
       record(on, kToOther + i % kEventRing, kMain);
       stream_wait(on, kOther, kToOther + i % kEventRing);
       for (std::uint32_t k = 0; k < shape_.backward_kernels / 2; ++k)
-        kernel(on, kOther, shape_.backward_kernel, n,
+        kernel(on, kOther, varied(shape_.backward_kernel, i), n,
                "autograd::engine::evaluate_function: MmBackward0");
       record(on, kFromOther + i % kEventRing, kOther);
       stream_wait(on, kMain, kFromOther + i % kEventRing);
     }
-    if (shape_.graphs) return graph(on, kMain, shape_.backward_kernels, shape_.backward_kernel, n);
+    if (shape_.graphs)
+      return graph(on, kMain, shape_.backward_kernels, varied(shape_.backward_kernel, i), n);
     for (std::uint32_t k = 0; k < shape_.backward_kernels; ++k) {
-      kernel(on, kMain, shape_.backward_kernel, n,
+      kernel(on, kMain, varied(shape_.backward_kernel, i), n,
              "autograd::engine::evaluate_function: MmBackward0");
       if (shape_.forward_kernels + k < shape_.idle_syncs) stream_sync(on, kIdle);
     }
@@ -322,6 +263,16 @@ class Writer {
     Noise n = noise(what == Do::kMalloc ? "malloc" : "free", i);
     for (std::uint32_t k = 0; k < shape_.mallocs; ++k)
       on.actions.push_back({.what = what, .host = n.around(shape_.malloc, 20)});
+  }
+
+  void collect_garbage(Script& on, std::uint32_t i) {
+    on.actions.push_back({.what = Do::kEnter,
+                          .name = program_.name("gc"),
+                          .range = RangeSource::kHook,
+                          .cause = Cause::kHost,
+                          .sub_cause = SubCause::kGarbageCollection});
+    work(on, noise("gc", i).around(shape_.pause, shape_.noise_percent));
+    leave(on);
   }
 
   void logger(Script& on, std::uint32_t i) {
@@ -392,8 +343,6 @@ class Writer {
   const JobShape& shape_;
   const Troubles& possible_;
   const Troubles& present_;
-  Program program_;
-  bool free_launches_ = false;
 };
 
 }  // namespace

@@ -15,20 +15,28 @@ namespace gpudiag::truth {
 
 /// Something that may be wrong with a job and can be left out of it.
 enum class Trouble : std::uint8_t {
-  kLoaderInline,     ///< the batch is made in the training thread, inside the loader's __next__
-  kLoaderWorkers,    ///< worker processes make batches too slowly; the training thread waits in
-                     ///< __next__
-  kSync,             ///< `.item()` after each kernel of the optimizer
-  kDeviceSync,       ///< cudaDeviceSynchronize before the forward pass
-  kLaunch,           ///< launches and the code between them take time at all
-  kLoggerLabelled,   ///< host code inside a range that a user's rule names
-  kLoggerAnonymous,  ///< host code that nothing names
-  kMalloc,           ///< cudaMalloc and cudaFree in the loop
-  kCheckpoint,       ///< torch.save each fourth iteration
+  kLoaderInline,       ///< the batch is made in the training thread, inside the loader's __next__
+  kLoaderWorkers,      ///< worker processes make batches too slowly; the training thread waits in
+                       ///< __next__
+  kSync,               ///< `.item()` after each kernel of the optimizer
+  kDeviceSync,         ///< cudaDeviceSynchronize before the forward pass
+  kLaunch,             ///< launches and the code between them take time at all
+  kLoggerLabelled,     ///< host code inside a range that a user's rule names
+  kLoggerAnonymous,    ///< host code that nothing names
+  kMalloc,             ///< cudaMalloc and cudaFree in the loop
+  kCheckpoint,         ///< torch.save each fourth iteration
+  kBlockingCopies,     ///< small copies to the device throughout the forward pass that block
+  kEventSync,          ///< the host waits for an event just recorded, before the optimizer
+  kHostMalloc,         ///< pinned memory allocated in the loop
+  kGarbageCollection,  ///< pauses of the interpreter during the forward pass, as a hook reports
+                       ///< them
+  kEpochStart,  ///< the first batch of each short epoch comes late, as when workers are started
+                ///< anew
 };
-inline constexpr std::array<std::string_view, 9> kTroubleNames{
+inline constexpr std::array<std::string_view, 14> kTroubleNames{
     "loader_inline",   "loader_workers",   "sync",   "device_sync", "launch",
-    "logger_labelled", "logger_anonymous", "malloc", "checkpoint"};
+    "logger_labelled", "logger_anonymous", "malloc", "checkpoint",  "blocking_copies",
+    "event_sync",      "host_malloc",      "gc",     "epoch_start"};
 constexpr std::string_view name_of(Trouble trouble) {
   return kTroubleNames[static_cast<std::size_t>(trouble)];
 }
@@ -39,6 +47,7 @@ using Troubles = std::set<Trouble>;
 
 inline constexpr std::string_view kLoggerRule = "log_metrics=host:logging";
 inline constexpr std::uint32_t kCheckpointEvery = 4;
+inline constexpr std::uint32_t kEpoch = 5;  // iterations
 
 /// What the job is like, troubles apart. Everything here is the same with and without them.
 struct JobShape {
@@ -70,6 +79,7 @@ struct JobShape {
   bool graphs = false;              ///< forward and backward are one graph launch each
   bool two_devices = false;         ///< the middle of the step runs on a second device
   bool wait_for_last_step = false;  ///< the host waits for the step before the last one's end
+  std::int64_t vary_percent = 0;    ///< how much the work differs from step to step
   std::uint32_t idle_syncs = 0;     ///< synchronisations of a stream that never has work
 
   DurationNs inline_load = milliseconds(16);
@@ -78,6 +88,9 @@ struct JobShape {
   DurationNs malloc = microseconds(180);
   std::uint32_t mallocs = 6;
   DurationNs save = milliseconds(24);
+  DurationNs host_malloc = milliseconds(5);
+  DurationNs pause = milliseconds(7);
+  DurationNs epoch_start = milliseconds(90);
 };
 
 /// The job with those of the `possible` troubles that are `present`. A possible trouble that is

@@ -93,7 +93,7 @@ class Simulation {
         host.now += action.host;
         return advance(index);
       case Do::kEnter:
-        host.open.push_back({index, action.name, action.range, host.now, host.now});
+        host.open.push_back({index, &action, host.now, host.now});
         return advance(index);
       case Do::kLeave:
         leave(host);

@@ -36,8 +36,7 @@ struct Operation {
 
 struct RangeSpan {
   std::uint32_t thread = 0;
-  std::uint32_t name = 0;
-  RangeSource source = RangeSource::kAnnotation;
+  const Action* action = nullptr;  ///< that entered it
   TimePoint start;
   TimePoint end;
 };

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attribution/cause.hpp"
 #include "record/record.hpp"
 
 namespace gpudiag::truth {
@@ -28,6 +29,7 @@ enum class Do : std::uint8_t {
   kQuery,  ///< asks whether `event` is done
   kMalloc,
   kFree,
+  kHostMalloc,
   kEnter,
   kLeave,  ///< range `name`
   kMark,   ///< an iteration ends here
@@ -48,6 +50,8 @@ struct Action {
   std::uint32_t name = 0;  ///< index into Program::names
   CopyKind copy = CopyKind::kUnknown;
   RangeSource range = RangeSource::kAnnotation;
+  Cause cause = Cause::kUnknown;  ///< of a hook's range; unknown: the name says it
+  SubCause sub_cause = SubCause::kNone;
   bool blocks = false;
   bool pageable = false;
 };

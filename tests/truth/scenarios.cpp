@@ -39,6 +39,9 @@ constexpr std::array kBasicTroubles{
     Trouble::kLoaderInline,   Trouble::kLoaderWorkers,   Trouble::kSync,   Trouble::kLaunch,
     Trouble::kLoggerLabelled, Trouble::kLoggerAnonymous, Trouble::kMalloc, Trouble::kCheckpoint};
 
+constexpr std::array kFurtherTroubles{Trouble::kBlockingCopies, Trouble::kHostMalloc,
+                                      Trouble::kGarbageCollection, Trouble::kEpochStart};
+
 const std::vector<Setting>& basic_settings() {
   static const std::vector<Setting> settings{
       {"alone", [](Scenario&) {}},
@@ -69,6 +72,7 @@ const std::vector<Setting>& hard_settings() {
          s.shape.item_through_pageable = true;
          s.shape.autograd_thread = true;
        }},
+      {"varying_workload", [](Scenario& s) { s.shape.vary_percent = 40; }},
       {"driver_calls", [](Scenario& s) { s.tracer.driver_calls = true; }},
       {"profiler_steps", [](Scenario& s) { s.tracer.profiler_steps = true; }},
       {"no_operator_ranges", [](Scenario& s) { s.tracer.operator_ranges = false; }},
@@ -102,8 +106,11 @@ std::vector<Scenario> hard_scenarios() {
   for (Trouble trouble : kBasicTroubles)
     for (const Setting& setting : hard_settings())
       scenarios.push_back(scenario_of(trouble, setting));
-  for (const Setting& setting : basic_settings())
-    scenarios.push_back(scenario_of(Trouble::kDeviceSync, setting));
+  for (Trouble trouble : kFurtherTroubles)
+    for (const Setting& setting : basic_settings())
+      scenarios.push_back(scenario_of(trouble, setting));
+  // Of large kernels, waits cost too little to prove anything.
+  scenarios.push_back(scenario_of(Trouble::kDeviceSync, basic_settings()[3]));
   return scenarios;
 }
 
@@ -198,6 +205,7 @@ Scenario random_scenario(std::uint64_t seed) {
   shape.worker_period = DurationNs{static_cast<std::int64_t>(2'000'000 + draw.below(20'000'000))};
   shape.logger = DurationNs{static_cast<std::int64_t>(500'000 + draw.below(16'000'000))};
   shape.mallocs = static_cast<std::uint32_t>(1 + draw.below(8));
+  shape.vary_percent = draw.chance(25) ? 40 : 0;
   shape.save = DurationNs{static_cast<std::int64_t>(4'000'000 + draw.below(40'000'000))};
   scenario.tracer.driver_calls = draw.chance(30);
   scenario.tracer.operator_ranges = draw.chance(70);

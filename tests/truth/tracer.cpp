@@ -44,6 +44,8 @@ CallShape shape_of(const Action& action) {
       return {ApiClass::kQuery, "cudaEventQuery"};
     case Do::kMalloc:
       return {ApiClass::kMalloc, "cudaMalloc"};
+    case Do::kHostMalloc:
+      return {ApiClass::kHostMalloc, "cudaHostAlloc"};
     case Do::kFree:
       return {ApiClass::kFree, "cudaFree"};
     default:
@@ -170,11 +172,15 @@ class Tracer {
 
   void add_range(const RangeSpan& range) {
     if (!program_.scripts[range.thread].traced) return;
-    if (range.source == RangeSource::kOperator && !options_.operator_ranges) return;
+    if (range.action->range == RangeSource::kOperator && !options_.operator_ranges) return;
     Record record = base(RecordKind::kRange, range.start, range.end);
-    record.range = range.source;
+    record.range = range.action->range;
+    if (range.action->cause != Cause::kUnknown) {
+      record.cause = static_cast<std::uint8_t>(static_cast<int>(range.action->cause) + 1);
+      record.sub_cause = static_cast<std::uint8_t>(static_cast<int>(range.action->sub_cause) + 1);
+    }
     record.thread = thread(range.thread);
-    record.name = names_.intern(program_.names[range.name]);
+    record.name = names_.intern(program_.names[range.action->name]);
     out_.push_back(record);
   }
 
