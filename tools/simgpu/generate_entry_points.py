@@ -150,18 +150,47 @@ def entry_point(api, name, function, plain, void):
     return "\n".join(out)
 
 
-def write_exports(api, name, functions, plain, void):
+def write_exports(api, name, functions, plain, void, typedefs=""):
     lines = ["// Written by generate_entry_points.py; do not edit.",
-             f'#include "{name}/entry.hpp"', "", "namespace simgpu {", "namespace {"]
-    lines += ["}  // namespace", "}  // namespace simgpu", "", "using namespace simgpu;"]
+             f'#include "{name}/entry.hpp"', "", "using namespace simgpu;"]
+    exported = []
     for function in functions.values():
         if function.name.startswith("__") or function.plain in api["by_hand"]:
             continue
-        # In the driver's list are functions of other systems and of no documented form.
-        if name == "driver" and function.fields is None and function.name not in void:
+        # Lists also hold functions that were removed, or belong to other systems.
+        if function.fields is None and function.plain not in void and not (
+                name == "runtime" and re.search("EGL|Egl|cudaGL|GraphicsGL|VDPAU", function.name)):
             continue
+        exported.append(function)
         lines.append(entry_point(api, name, function, plain, void))
+    if name == "driver":
+        lines += driver_symbols(exported, typedefs)
     return "\n".join(lines) + "\n"
+
+
+def driver_symbols(exported, typedefs):
+    """The table of cuGetProcAddress: cudaTypedefs.h says which CUDA version brought which form."""
+    versions = {}
+    for base, version, per_thread in re.findall(
+            r"\(CUDAAPI \*PFN_(cu\w+?)_v(\d+)(_pt[sd][sz])?\)", typedefs):
+        versions.setdefault((base, bool(per_thread)), set()).add(int(version))
+    forms = {}
+    for function in exported:
+        base = re.sub(r"_v\d$", "", function.plain)
+        number = int((re.search(r"_v(\d)$", function.plain) or [0, 1])[1])
+        forms.setdefault((base, function.plain != function.name), []).append((number, function))
+    rows = []
+    for (base, per_thread), known in sorted(forms.items()):
+        # The newest form belongs to the newest version, and so on down.
+        newest = sorted(versions.get((base, per_thread), {2000}), reverse=True)
+        for rank, (_, function) in enumerate(sorted(known, key=lambda form: -form[0])):
+            version = newest[min(rank, len(newest) - 1)]
+            rows.append(f'    {{"{base}", {version}, {"true" if per_thread else "false"}, '
+                        f'reinterpret_cast<void*>(&simgpu_driver_{function.name})}},')
+    return ["", '#include "driver/lookup.hpp"', "", "namespace simgpu {",
+            "const DriverSymbol kDriverSymbols[] = {", *rows, "};",
+            "const std::size_t kDriverSymbolCount = sizeof kDriverSymbols / "
+            "sizeof kDriverSymbols[0];", "}  // namespace simgpu"]
 
 
 def write_names(name, functions):
@@ -202,7 +231,8 @@ def main():
     (out / f"{options.api}_api.hpp").write_text(
         write_api_header(api, options.api, functions, plain, void))
     (out / f"{options.api}_exports.cpp").write_text(
-        write_exports(api, options.api, functions, plain, void))
+        write_exports(api, options.api, functions, plain, void,
+                      find_header(options.include, "cudaTypedefs.h")))
     (out / f"{options.api}_names.cpp").write_text(
         write_names(options.api, all_names(api, options.include)))
 

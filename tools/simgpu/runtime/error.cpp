@@ -11,6 +11,14 @@ SIMGPU_EXPORT const char* simgpu_error_string(cudaError_t error) __asm__("cudaGe
 SIMGPU_EXPORT cudaChannelFormatDesc simgpu_channel(int x, int y, int z, int w,
                                                    cudaChannelFormatKind f)
     __asm__("cudaCreateChannelDesc");
+SIMGPU_EXPORT cudaError_t simgpu_export_table(const void** table, const cudaUUID_t* id)
+    __asm__("cudaGetExportTable");
+}
+
+// Undocumented tables; what needs them cannot run here and must hear so.
+cudaError_t simgpu_export_table(const void** table, const cudaUUID_t*) {
+  if (table != nullptr) *table = nullptr;
+  return cudaErrorNotSupported;
 }
 
 const char* simgpu_error_name(cudaError_t error) {
