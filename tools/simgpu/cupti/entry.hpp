@@ -8,7 +8,7 @@
 
 #include <string_view>
 
-#include "function_fault.hpp"
+#include "../nvml/function_fault.hpp"
 #include "library.hpp"
 
 #define SIMGPU_EXPORT extern "C" __attribute__((visibility("default")))
@@ -25,7 +25,7 @@ CUptiResult enter(const char* function, Body&& body, std::string_view name = {})
   if (is_inert()) {
     return CUPTI_ERROR_NOT_INITIALIZED;
   }
-  const int fault = function_fault(function, name);
+  const int fault = function_fault(function, CUPTI_ERROR_UNKNOWN, name);
   return remember(fault != 0 ? static_cast<CUptiResult>(fault) : body());
 }
 

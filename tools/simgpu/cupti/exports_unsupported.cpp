@@ -3,15 +3,16 @@
 // What libcupti exports and is not modelled here: counters, metrics, sampling, replay. A success
 // that leaves its outputs unset causes garbage far away, so each says CUPTI_ERROR_NOT_SUPPORTED.
 // cupti.h is not included: its prototypes differ, and none of them matters.
-#include "function_fault.hpp"
+#include "../nvml/function_fault.hpp"
 
 namespace {
 
 constexpr int kNotSupported = 27;  // CUPTI_ERROR_NOT_SUPPORTED
+constexpr int kUnknown = 999;      // CUPTI_ERROR_UNKNOWN
 
 // The fault switches work here too.
 int answer(const char* function) {
-  const int fault = simgpu::cupti::function_fault(function);
+  const int fault = simgpu::function_fault(function, kUnknown);
   return fault != 0 ? fault : kNotSupported;
 }
 

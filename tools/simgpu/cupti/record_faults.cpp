@@ -4,10 +4,8 @@
 #include <cupti.h>
 #include <x86intrin.h>
 
-#include <ctime>
 #include <string>
 
-#include "function_fault.hpp"
 #include "kind_table.hpp"
 
 namespace simgpu::cupti {
@@ -22,32 +20,7 @@ std::string matched_name(int kind, const char* label) {
   return name;
 }
 
-void sleep_ns(std::int64_t ns) {
-  timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
-  while (nanosleep(&time, &time) != 0) {
-  }
-}
-
 }  // namespace
-
-int function_fault(const char* function, std::string_view name) {
-  if (!any_faults()) {
-    return 0;
-  }
-  for (Fault* fault : find_faults(function)) {
-    if (!fault->fires(name)) {
-      continue;
-    }
-    if (fault->has("delay_ms")) {
-      sleep_ns(fault->number("delay_ms", 0) * 1'000'000);
-      if (!fault->has("error")) {
-        continue;
-      }
-    }
-    return static_cast<int>(fault->number("error", CUPTI_ERROR_UNKNOWN));
-  }
-  return 0;
-}
 
 RecordFaults::RecordFaults()
     : any_(any_faults()),

@@ -88,6 +88,9 @@ class Script {
 /// on stderr once.
 Reading scripted(std::uint32_t device, Field field);
 
+/// What a device does where no script speaks, in the field's unit.
+std::int64_t unscripted(std::uint32_t device, Field field);
+
 /// What a device of the simulation reads now: the script's word, else what the device does.
 Reading read_sensor(std::uint32_t device, Field field);
 

@@ -41,7 +41,9 @@ std::int64_t busy_percent(std::uint32_t device) {
   return window.percent;
 }
 
-std::int64_t model(std::uint32_t device, Field field) {
+}  // namespace
+
+std::int64_t unscripted(std::uint32_t device, Field field) {
   const DeviceDescription& description = device_description(device);
   switch (field) {
     case Field::kUtilizationGpu:
@@ -75,8 +77,6 @@ std::int64_t model(std::uint32_t device, Field field) {
   }
 }
 
-}  // namespace
-
 Reading read_sensor(std::uint32_t device, Field field) {
   const Reading said = scripted(device, field);
   if (said.state != Reading::State::kUnset) {
@@ -85,7 +85,11 @@ Reading read_sensor(std::uint32_t device, Field field) {
   if (field == Field::kFan) {
     return {Reading::State::kNotSupported, 0};  // data centre boards have none
   }
-  return {Reading::State::kNumber, model(device, field)};
+  const bool utilisation = field == Field::kUtilizationGpu || field == Field::kUtilizationMemory;
+  if (utilisation && scripted(device, Field::kMigMode).number != 0) {
+    return {Reading::State::kNotSupported, 0};  // NVML does not attribute it to instances
+  }
+  return {Reading::State::kNumber, unscripted(device, field)};
 }
 
 }  // namespace simgpu::nvml
