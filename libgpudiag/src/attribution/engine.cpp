@@ -17,6 +17,9 @@ namespace {
 // record) with room to spare, and short enough for a line within two seconds.
 constexpr DurationNs kPatience = seconds(1);
 
+// How far back host time is kept for a device or a thread that has gone quiet.
+constexpr DurationNs kRemembered = seconds(60);
+
 constexpr std::size_t at(InvalidReason reason) { return static_cast<std::size_t>(reason); }
 
 bool is_launch(ApiClass api) { return api == ApiClass::kLaunch || api == ApiClass::kGraphLaunch; }
@@ -60,6 +63,7 @@ class Engine::Impl {
   void choose_loops();
   bool better(const Loop& a, const Loop& b, Index device);
   bool worth_preparing() const;
+  TimePoint next_start() const;
   std::optional<Boundary> next_boundary(Index loop) const;
   bool take_cuts(bool final);
   bool cut_at(TimePoint at, bool final);
@@ -98,7 +102,26 @@ std::optional<Boundary> Engine::Impl::next_boundary(Index loop) const {
     return next != nullptr ? std::optional{*next} : std::nullopt;
   }
   if (window_start_ == kTimeMin || !in_.loops.empty()) return std::nullopt;
-  return Boundary{window_start_ + options_.window, kNoName, kNoIndex, false, false};
+  const std::int64_t window = std::max<std::int64_t>(1, options_.window.ns);
+  // A long silence is one window, not many empty ones.
+  const std::int64_t silent = std::max<std::int64_t>(0, (next_start() - window_start_).ns);
+  const std::int64_t windows = std::max<std::int64_t>(1, silent / window);
+  return Boundary{window_start_ + DurationNs{windows * window}, kNoName, kNoIndex, false,
+                  false};
+}
+
+// When the next call or operation that has not been replayed begins, or may.
+TimePoint Engine::Impl::next_start() const {
+  TimePoint next = kTimeMax;
+  if (next_call_ < in_.store.calls.size()) next = in_.store.calls[next_call_].start;
+  for (std::size_t i = next_orphan_; i < in_.store.by_start.size(); ++i) {
+    const Operation& operation = in_.store.operations[in_.store.by_start[i]];
+    if (operation.start >= next) break;
+    if (operation.replayed || operation.call != kNone) continue;
+    next = operation.start;
+    break;
+  }
+  return next != kTimeMax ? next : std::max(window_start_, in_.ticked);
 }
 
 // Nothing to sort or join before a boundary has been reached.
@@ -355,7 +378,7 @@ bool Engine::Impl::take_cuts(bool final) {
         cut = next->at;
     // With nothing on any device yet, marks pass unseen.
     if (!cut || (!final && *cut > in_.ticked)) return any;
-    if (final && in_.loops.empty() && *cut > in_.last) return any;
+    if (final && in_.loops.empty() && *cut > in_.last_start) return any;
     if (!cut_at(*cut, final)) return any;
     any = true;
     close_windows(false);
@@ -383,10 +406,14 @@ void Engine::Impl::compact() {
   Store& store = in_.store;
   TimePoint charged = frontier_;
   for (const Followed& device : devices_)
-    charged = std::min(charged, std::max(device.ledger.charged_until(), frontier_ - seconds(60)));
+    charged = std::min(charged, std::max(device.ledger.charged_until(), frontier_ - kRemembered));
   for (Index thread = 0; thread < in_.ties.threads(); ++thread)
     if (in_.ties.line_of(thread) == thread) replay_.line(thread).log.forget_before(charged);
-  for (ThreadLabels& labels : in_.labels) labels.forget_before(frontier_);
+  for (Index thread = 0; thread < in_.labels.size(); ++thread) {
+    // The silence after a line's last call is cut only when its next call comes.
+    const TimePoint at = replay_.line(in_.ties.line_of(thread)).at;
+    in_.labels[thread].forget_before(std::min(frontier_, std::max(at, frontier_ - kRemembered)));
+  }
   for (Loop& loop : in_.loops) loop.compact();
   store.compact(
       static_cast<Index>(next_call_),

@@ -25,6 +25,11 @@ bool has_span(const Record& record) {
          record.kind == RecordKind::kRange;
 }
 
+// No session clock gets here (2^61 ns are 73 years from its origin); beyond it sums would overflow.
+constexpr std::int64_t kFarthest = std::int64_t{1} << 61;
+
+bool is_far(TimePoint t) { return t.ns > kFarthest || t.ns < -kFarthest; }
+
 }  // namespace
 
 Index Intake::thread_of(ThreadId id) {
@@ -35,17 +40,18 @@ Index Intake::thread_of(ThreadId id) {
 
 // Sources mark defects; what they missed must not turn into a time of fifty years here.
 std::uint16_t Intake::defects_of(const Record& record) const {
-  std::uint16_t defects = record.flags & record_flag::kDefective;
-  if (!has_span(record) || defects != 0) return defects;
-  if (record.end < record.start) defects |= record_flag::kNegative;
-  return defects;
+  const auto marked = static_cast<std::uint16_t>(record.flags & record_flag::kDefective);
+  if (marked != 0) return marked;
+  if (is_far(record.start) || is_far(record.end)) return record_flag::kForeignClock;
+  if (has_span(record) && record.end < record.start) return record_flag::kNegative;
+  return 0;
 }
 
 void Intake::count_defect(const Record& record, std::uint16_t defects) {
   for (const Flaw& flaw : kFlaws) {
     if ((defects & flaw.flag) == 0) continue;
     ++quality[flaw.defect];
-    if (record.kind == RecordKind::kRange) return;
+    if (!record.is_operation() && record.kind != RecordKind::kApiCall) return;
     const bool time_known =
         flaw.defect == Defect::kNegative || flaw.defect == Defect::kIncomplete;
     Defective defective;
@@ -70,7 +76,7 @@ void Intake::add_call(const Record& record) {
   call.api = record.api;
   store.calls.push_back(call);
   first = std::min(first, record.start);
-  last = std::max(last, record.end);
+  last_start = std::max(last_start, record.start);
 }
 
 void Intake::add_operation(const Record& record) {
@@ -88,7 +94,7 @@ void Intake::add_operation(const Record& record) {
   operation.type = classifier_.class_of(record);
   store.operations.push_back(operation);
   first = std::min(first, record.start);
-  last = std::max(last, record.end);
+  last_start = std::max(last_start, record.start);
 }
 
 void Intake::add_sync(const Record& record) {

@@ -38,7 +38,7 @@ class Intake {
   ProcessId process{};
   TimePoint ticked = kTimeMin;   ///< all that ended before has been delivered
   TimePoint first = kTimeMax;    ///< start of the earliest call or operation
-  TimePoint last = kTimeMin;     ///< end of the latest call or operation
+  TimePoint last_start = kTimeMin;  ///< of the latest call or operation
 
  private:
   std::uint16_t defects_of(const Record& record) const;

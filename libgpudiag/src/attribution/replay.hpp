@@ -22,7 +22,7 @@
 namespace gpudiag {
 
 /// Earlier than anything, with room for sums.
-inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min() / 4;
+inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min() / 2;
 
 /// What the replay knows of an operation; stands beside the store's, by the same Index.
 struct OperationReplay {
