@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/rank_collector.hpp"
+
+#include <algorithm>
+
+#include "attribution/steady.hpp"
+
+namespace gpudiag {
+
+void RankCollector::add(const IterationLedger& ledger) {
+  DeviceSummary& device = devices_[ledger.device];
+  ++device.iterations;
+  device.partial += ledger.partial ? 1 : 0;
+  device.empty += ledger.empty ? 1 : 0;
+  if (ledger.valid()) {
+    device.all.add(ledger);
+  } else {
+    ++device.invalid;
+    ++basis_.invalid_iterations;
+  }
+  for (std::size_t i = 0; i < ledger.invalid.size(); ++i)
+    basis_.invalid_reasons[i] += ledger.invalid[i];
+  basis_.launches += ledger.launches;
+  basis_.operations += ledger.operations;
+  if (is_complete_training(ledger)) training_walls_[ledger.device].push_back(ledger.wall.ns);
+  spool_.add(ledger);
+}
+
+void RankCollector::close() {
+  for (const DeviceInfo& device : info_.devices) devices_[device.device].name = device.name;
+  find_steady();
+  std::map<DeviceId, EvidenceSums> all;
+  std::map<DeviceId, EvidenceSums> steady;
+  std::map<DeviceId, std::uint64_t> training_seen;
+  spool_.for_each([&](const IterationLedger& ledger) {
+    if (ledger.valid()) all[ledger.device].add(ledger);
+    if (!is_complete_training(ledger)) return;
+    if (training_seen[ledger.device]++ < devices_[ledger.device].warm_up) return;
+    devices_[ledger.device].steady.add(ledger);
+    steady[ledger.device].add(ledger);
+  });
+  make_basis(all, steady);
+}
+
+void RankCollector::find_steady() {
+  for (auto& [id, walls] : training_walls_) {
+    DeviceSummary& device = devices_[id];
+    device.warm_up = warm_up_length(walls);
+    device.longest_wall = {*std::max_element(walls.begin(), walls.end())};
+    const auto middle = walls.begin() + static_cast<std::ptrdiff_t>(walls.size() / 2);
+    std::nth_element(walls.begin(), middle, walls.end());
+    device.median_wall = {*middle};
+  }
+  training_walls_.clear();
+}
+
+void RankCollector::make_basis(const std::map<DeviceId, EvidenceSums>& all,
+                               const std::map<DeviceId, EvidenceSums>& steady) {
+  basis_.rank = info_.rank;
+  basis_.quality = quality_;
+  // One kind of sum for all devices: a mixture would compare different iterations.
+  basis_.steady = !devices_.empty();
+  for (const auto& [id, device] : devices_)
+    if (device.iterations > 0) basis_.steady = basis_.steady && device.is_steady();
+  for (const auto& [id, device] : devices_) {
+    const LedgerSum& sum = basis_.steady ? device.steady : device.all;
+    basis_.sum.add(sum);
+    basis_.iterations = std::max(basis_.iterations, sum.iterations);
+  }
+  for (const auto& [id, sums] : basis_.steady ? steady : all) basis_.evidence.add(sums);
+}
+
+}  // namespace gpudiag

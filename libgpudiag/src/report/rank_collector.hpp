@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flow: sources -> record -> timeline -> attribution -> [report].
+// Gathers the iterations of one rank and sums them up; reporters print what it holds.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "attribution/findings.hpp"
+#include "report/ledger_spool.hpp"
+#include "report/session_json.hpp"
+
+namespace gpudiag {
+
+/// One device of a rank over all its iterations.
+struct DeviceSummary {
+  std::string name;
+  LedgerSum all;     ///< over the valid iterations
+  LedgerSum steady;  ///< over complete, valid training iterations after warm-up
+  std::uint64_t iterations = 0;
+  std::uint64_t partial = 0;
+  std::uint64_t empty = 0;
+  std::uint64_t invalid = 0;
+  std::uint64_t warm_up = 0;  ///< complete training iterations before the steady ones
+  DurationNs median_wall;     ///< of complete training iterations; 0 without any
+  DurationNs longest_wall;
+
+  bool is_steady() const { return steady.iterations >= 3; }
+  const LedgerSum& basis() const { return is_steady() ? steady : all; }
+};
+
+/// Memory: eight bytes an iteration, beside the spool.
+class RankCollector {
+ public:
+  explicit RankCollector(SessionInfo info) : info_{std::move(info)} {}
+
+  void add(const IterationLedger& ledger);
+  void add_device(const DeviceInfo& device) { devices_[device.device].name = device.name; }
+  void add_note(SessionNote note) { notes_.push_back(std::move(note)); }
+  void set_quality(const Quality& quality) { quality_ = quality; }
+  /// Whether the job closed its session in order.
+  void set_finished(bool finished) { finished_ = finished; }
+  /// After the last add(): finds the steady iterations. Call once.
+  void close();
+
+  SessionInfo& info() { return info_; }
+  const SessionInfo& info() const { return info_; }
+  const std::map<DeviceId, DeviceSummary>& devices() const { return devices_; }
+  const LedgerSpool& iterations() const { return spool_; }
+  const Quality& quality() const { return quality_; }
+  const std::vector<SessionNote>& notes() const { return notes_; }
+  bool finished() const { return finished_; }
+  /// What the findings are made of; after close().
+  const RankBasis& basis() const { return basis_; }
+
+ private:
+  void find_steady();
+  void make_basis(const std::map<DeviceId, EvidenceSums>& all,
+                  const std::map<DeviceId, EvidenceSums>& steady);
+
+  SessionInfo info_;
+  LedgerSpool spool_;
+  std::map<DeviceId, DeviceSummary> devices_;
+  std::map<DeviceId, std::vector<std::int64_t>> training_walls_;
+  Quality quality_;
+  std::vector<SessionNote> notes_;
+  bool finished_ = true;
+  RankBasis basis_;
+};
+
+}  // namespace gpudiag

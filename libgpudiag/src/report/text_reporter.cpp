@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "report/ledger_json.hpp"
+#include "report/reporter.hpp"
+#include "report/shares.hpp"
+#include "report/text_line.hpp"
+
+namespace gpudiag {
+namespace {
+
+constexpr std::int64_t kBarCells = 40;
+
+std::string bar(std::int64_t tenths) {
+  std::string text;
+  for (std::int64_t i = 0; i < (tenths * kBarCells + 500) / 1000; ++i) text += "█";
+  return text;
+}
+
+// Breaks at spaces; every line is indented, the first by `first`.
+std::string wrapped(std::string_view text, std::size_t columns, std::string_view first,
+                    std::string_view indent) {
+  std::string out{first};
+  std::size_t width = first.size();
+  bool line_begins = true;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (!line_begins && width + 1 + end > columns) {
+      out.append("\n").append(indent);
+      width = indent.size();
+      line_begins = true;
+    }
+    if (!line_begins) out += ' ';
+    out += text.substr(0, end);
+    width += end + (line_begins ? 0 : 1);
+    line_begins = false;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out += '\n';
+}
+
+std::string say_counts(const DeviceSummary& device) {
+  std::string text = fmt::format("{} iteration{}", device.iterations, device.iterations == 1 ? "" : "s");
+  const auto count = [&](std::uint64_t n, std::string_view what) {
+    if (n > 0) text += fmt::format(", {} {}", n, what);
+  };
+  count(device.partial, "partial");
+  count(device.empty, "empty");
+  count(device.invalid, "invalid");
+  return text;
+}
+
+std::string say_basis(const DeviceSummary& device) {
+  if (device.is_steady())
+    return fmt::format("shares over the {} steady ones after {} of warm-up, median {}, longest {}",
+                       device.steady.iterations, device.warm_up, format_time(device.median_wall),
+                       format_time(device.longest_wall));
+  return fmt::format("shares over all {} valid ones (fewer than three are steady)", device.all.iterations);
+}
+
+class TextReporter final : public Reporter {
+ public:
+  TextReporter(Write write, TextOptions options) : write_{std::move(write)}, options_{options} {}
+
+  void rank(const RankCollector& rank) override {
+    const SessionInfo& info = rank.info();
+    print("rank {}: {}{}{}\n", info.rank, info.source, info.host.empty() ? "" : " on ", info.host);
+    print_quality(rank);
+    for (const SessionNote& note : rank.notes()) write_(wrapped(note.text, options_.columns, "  note: ", "        "));
+    if (options_.iterations) print_iterations(rank);
+    for (const auto& [id, device] : rank.devices()) print_device(id, device);
+  }
+
+  void end(const Diagnosis& diagnosis) override {
+    int number = 0;
+    if (!diagnosis.findings.empty()) print("\nfindings, by what removing the cause would save\n");
+    for (const Finding& finding : diagnosis.findings) print_finding(++number, finding);
+    print("\n");
+    write_(wrapped(fmt::format("{}: {}", diagnosis.verdict, diagnosis.reason), options_.columns,
+                   "verdict: ", "  "));
+  }
+
+ private:
+  template <typename... Args>
+  void print(fmt::format_string<Args...> format, Args&&... args) {
+    write_(fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  void print_quality(const RankCollector& rank) {
+    const Quality& quality = rank.quality();
+    std::string defects;
+    for (std::size_t i = 0; i < quality.defects.size(); ++i)
+      if (quality.defects[i] > 0)
+        defects += fmt::format("{}{} {}", defects.empty() ? ": " : ", ", kDefectNames[i], quality.defects[i]);
+    print("  quality {} of {} records{}\n", name_of(quality.grade()), quality.records, defects);
+    if (!rank.finished()) print("  the job ended without closing its session; what it had written is here\n");
+  }
+
+  void print_iterations(const RankCollector& rank) {
+    const bool several = rank.devices().size() > 1;
+    rank.iterations().for_each([&](const IterationLedger& ledger) {
+      print("  {}\n", format_line({rank.info().rank, ledger.device, several}, ledger));
+    });
+  }
+
+  void print_device(DeviceId id, const DeviceSummary& device) {
+    print("  device {}{}{}{}: {}\n", raw(id), device.name.empty() ? "" : " (", device.name,
+          device.name.empty() ? "" : ")", say_counts(device));
+    const LedgerSum& sum = device.basis();
+    if (sum.wall.ns == 0) return;
+    print("    {}\n", say_basis(device));
+    print_shares(sum);
+  }
+
+  void print_shares(const LedgerSum& sum) {
+    const Shares shares = shares_of(sum);
+    print_share("compute", shares.compute, sum.compute, sum);
+    print_share("communication", shares.communication, sum.communication, sum);
+    print_share("copy", shares.copy, sum.copy, sum);
+    print_share("idle", shares.idle, sum.idle, sum);
+    for (std::size_t i = 0; i < kCauseCount; ++i) {
+      const auto cause = static_cast<Cause>(i);
+      if (sum.idle_of(cause).ns == 0) continue;
+      const SubCause sub_cause = sum.sub_causes.dominant(cause);
+      std::string name = fmt::format("  {}", name_of(cause));
+      if (sub_cause != SubCause::kNone) name += fmt::format(" ({})", name_of(sub_cause));
+      print_share(name, shares.idle_by_cause[i], sum.idle_of(cause), sum);
+    }
+  }
+
+  void print_share(std::string_view name, std::int64_t tenths, DurationNs time, const LedgerSum& sum) {
+    const auto iterations = static_cast<std::int64_t>(sum.iterations);
+    print("    {:<36} {:>5} %  {:>11}  {}\n", name, format_tenths(tenths),
+          format_time({time.ns / iterations}), bar(tenths));
+  }
+
+  void print_finding(int number, const Finding& finding) {
+    std::string title{name_of(finding.cause)};
+    if (finding.sub_cause != SubCause::kNone) title += fmt::format(" ({})", name_of(finding.sub_cause));
+    if (finding.rank) title += fmt::format(" on rank {}", *finding.rank);
+    print("  {}. {}: {:.1f} % of wall, {} an iteration; {:.2f} times as fast without it (confidence {})\n",
+          number, title, 100 * finding.share, format_time(finding.cost_per_iteration),
+          finding.speedup_if_fixed, kConfidenceNames[static_cast<std::size_t>(finding.confidence)]);
+    for (const std::string& piece : finding.evidence)
+      write_(wrapped(piece, options_.columns, "     - ", "       "));
+    write_(wrapped(finding.advice, options_.columns, "     > ", "       "));
+  }
+
+  Write write_;
+  TextOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Reporter> make_text_reporter(Write write, TextOptions options) {
+  return std::make_unique<TextReporter>(std::move(write), options);
+}
+
+}  // namespace gpudiag

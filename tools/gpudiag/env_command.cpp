@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// gpudiag env: the variables that bring gpudiag into a job which something else starts.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "commands.hpp"
+#include "exit_code.hpp"
+#include "report/json_writer.hpp"
+#include "setting_options.hpp"
+
+namespace gpudiag::tool {
+namespace {
+
+constexpr const char* kExamples = R"~(
+Examples:
+  eval "$(gpudiag env --dir "$PWD/ledger")"        in a batch script, before srun or mpirun
+  docker run $(gpudiag env --format docker) ...    the library is mounted into the container
+  gpudiag env --format k8s                         to paste into a container's description)~";
+
+struct EnvArguments {
+  std::string format = "sh";
+  bool simulate = false;
+  GivenOptions given;
+};
+
+// Within single quotes a shell leaves everything alone but a single quote.
+std::string quoted_for_shell(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "'";
+}
+
+void print_sh(const JobEnvironment& job) {
+  for (const auto& [name, value] : job.variables) fmt::print("export {}={}\n", name, quoted_for_shell(value));
+}
+
+void print_docker(const JobEnvironment& job, const Installation& installation) {
+  const std::string folder = installation.inject.parent_path().string();
+  fmt::print("--volume {}\n", quoted_for_shell(folder + ":" + folder + ":ro"));
+  for (const auto& [name, value] : job.variables) fmt::print("--env {}\n", quoted_for_shell(name + "=" + value));
+}
+
+void print_k8s(const JobEnvironment& job, const Installation& installation) {
+  fmt::print("# The container must have {} at this very path.\nenv:\n", installation.inject.parent_path().string());
+  for (const auto& [name, value] : job.variables) {
+    std::string text;  // JSON's strings are YAML's double-quoted ones
+    append_json_string(text, value);
+    fmt::print("- name: {}\n  value: {}\n", name, text);
+  }
+}
+
+int print_environment(const EnvArguments& arguments) {
+  for (const std::string& complaint : complaints_about(arguments.given)) {
+    fmt::print(stderr, "gpudiag: {}\n", complaint);
+    return kUsage;
+  }
+  const Result<Installation> installation = find_installation();
+  if (!installation) {
+    fmt::print(stderr, "gpudiag: {}\n", installation.error().message);
+    return kNothingRead;
+  }
+  if (arguments.simulate && installation->simgpu.empty()) {
+    fmt::print(stderr, "gpudiag: the simulated GPU is not part of this installation\n");
+    return kNothingRead;
+  }
+  const JobEnvironment job =
+      make_job_environment(*installation, arguments.given, arguments.simulate, environment_variable);
+  for (const std::string& message : job.messages) fmt::print(stderr, "gpudiag: {}\n", message);
+  if (arguments.format == "docker") {
+    print_docker(job, *installation);
+  } else if (arguments.format == "k8s") {
+    print_k8s(job, *installation);
+  } else {
+    print_sh(job);
+  }
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_env_command(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<EnvArguments>();
+  CLI::App* command = app.add_subcommand("env", "Print what to export for a batch script, a container or a pod");
+  command->add_option("--format,-f", arguments->format, "sh, docker or k8s")
+      ->check(CLI::IsMember({"sh", "docker", "k8s"}))
+      ->capture_default_str();
+  command->add_flag("--simulate", arguments->simulate, "For the simulated GPU");
+  add_setting_options(*command, arguments->given);
+  command->footer(kExamples);
+  command->callback([arguments, &action] { action = [arguments] { return print_environment(*arguments); }; });
+}
+
+}  // namespace gpudiag::tool

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job_environment.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <string_view>
+
+namespace gpudiag::tool {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::array<std::string_view, 2> kInjectionVariables{"CUDA_INJECTION64_PATH",
+                                                              "NVTX_INJECTION64_PATH"};
+constexpr std::string_view kInjectName = "libgpudiag_inject.so";
+
+// Beside bin/: where the build put it, and where distributions put libraries.
+std::vector<fs::path> library_folders() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path prefix = program.parent_path().parent_path();
+  return {prefix / GPUDIAG_LIBDIR, prefix / "lib"};
+}
+
+void add_injection(const Installation& installation, const OptionSource& before, JobEnvironment& job) {
+  for (const std::string_view name : kInjectionVariables) {
+    const auto present = before(name);
+    if (present && !present->empty() && *present != installation.inject.string()) {
+      job.messages.push_back(fmt::format("{}={} is set by something else and is kept: gpudiag sees nothing "
+                                         "that comes by this way; unset it to change that",
+                                         name, *present));
+      continue;
+    }
+    job.variables.emplace_back(name, installation.inject.string());
+  }
+}
+
+void add_simulation(const Installation& installation, const OptionSource& before, JobEnvironment& job) {
+  std::string path = installation.simgpu.string();
+  if (const auto present = before("LD_LIBRARY_PATH"); present && !present->empty()) path += ":" + *present;
+  job.variables.emplace_back("LD_LIBRARY_PATH", path);
+}
+
+}  // namespace
+
+Result<Installation> find_installation() {
+  std::string looked;
+  for (const fs::path& folder : library_folders()) {
+    std::error_code error;
+    const fs::path inject = folder / kInjectName;
+    if (fs::exists(inject, error)) {
+      const fs::path simgpu = folder / "simgpu";
+      return Installation{inject, fs::is_directory(simgpu, error) ? simgpu : fs::path{}};
+    }
+    looked += fmt::format("{}{}", looked.empty() ? "" : ", ", folder.string());
+  }
+  return Error{fmt::format("{} is not where it belongs (looked in {}): build or install gpudiag as a whole",
+                           kInjectName, looked)};
+}
+
+JobEnvironment make_job_environment(const Installation& installation, const GivenOptions& given,
+                                    bool simulate, const OptionSource& before) {
+  JobEnvironment job;
+  add_injection(installation, before, job);
+  if (simulate) add_simulation(installation, before, job);
+  for (const auto& [name, value] : given) job.variables.emplace_back(name, value);
+  return job;
+}
+
+std::vector<std::string> merged_environment(const JobEnvironment& job) {
+  std::vector<std::string> merged;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text{*variable};
+    const std::string_view name = text.substr(0, text.find('='));
+    bool replaced = false;
+    for (const auto& [set, value] : job.variables) replaced = replaced || set == name;
+    if (!replaced) merged.emplace_back(text);
+  }
+  for (const auto& [name, value] : job.variables) merged.push_back(fmt::format("{}={}", name, value));
+  return merged;
+}
+
+}  // namespace gpudiag::tool

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// gpudiag: where every nanosecond of a training iteration goes.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "commands.hpp"
+#include "exit_code.hpp"
+
+namespace {
+
+using namespace gpudiag::tool;
+
+constexpr const char* kExamples = R"(
+Examples:
+  gpudiag run -- ./trainer --epochs 3              the ledger in the job's own log, a report at the end
+  gpudiag run -- torchrun --nproc-per-node 8 train.py
+  gpudiag run --simulate -- ./trainer              on the simulated GPU
+  gpudiag analyze trace.json.gz                    what torch.profiler recorded
+  gpudiag env --format k8s                         for jobs that something else starts
+
+`gpudiag COMMAND --help` says more.)";
+
+int run(int argc, char** argv) {
+  CLI::App app{"Says for every training iteration where the time went and why the GPU was idle.",
+               "gpudiag"};
+  app.set_version_flag("--version", fmt::format("gpudiag {}", GPUDIAG_VERSION));
+  app.require_subcommand(1);
+  app.footer(kExamples);
+  Action action;
+  add_run_command(app, action);
+  add_analyze_command(app, action);
+  add_env_command(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kSuccess : kUsage;
+  }
+  return action();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "gpudiag: {}\n", error.what());
+    return kNothingRead;
+  }
+}

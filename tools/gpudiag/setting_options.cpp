@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "setting_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace gpudiag::tool {
+namespace {
+
+constexpr std::string_view kPrefix = "GPUDIAG_";
+
+// GPUDIAG_CALLBACKS as --callbacks.
+std::string flag_of(std::string_view variable) {
+  std::string flag = "--";
+  for (const char c : variable.substr(kPrefix.size()))
+    flag += c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return flag;
+}
+
+std::string describe(const OptionSpec& spec) {
+  std::string text = fmt::format("{}\n{}", spec.help, spec.name);
+  if (!spec.default_value.empty()) text += fmt::format(", by default {}", spec.default_value);
+  return text;
+}
+
+}  // namespace
+
+void add_setting_options(CLI::App& command, GivenOptions& given) {
+  for (const OptionSpec& spec : option_table()) {
+    const std::string name{spec.name};
+    // `--record` alone means on, like any flag.
+    if (spec.name == "GPUDIAG_RECORD") {
+      command.add_flag_callback(flag_of(name), [&given, name] { given[name] = "on"; }, describe(spec))
+          ->group("Settings");
+      continue;
+    }
+    command
+        .add_option_function<std::string>(
+            flag_of(name), [&given, name](const std::string& value) { given[name] = value; }, describe(spec))
+        ->type_name(std::string{spec.values})
+        ->group("Settings");
+  }
+}
+
+std::vector<std::string> complaints_about(const GivenOptions& given) {
+  std::vector<std::string> complaints;
+  read_settings(given, [](std::string_view) { return std::nullopt; }, complaints);
+  return complaints;
+}
+
+}  // namespace gpudiag::tool
