@@ -89,7 +89,7 @@ class Engine::Impl {
   std::vector<Followed> devices_;
   std::size_t next_call_ = 0;
   std::size_t next_orphan_ = 0;
-  TimePoint frontier_ = kTimeMin;       ///< calls that began before have been replayed
+  TimePoint frontier_ = kBeforeAll;       ///< calls that began before have been replayed
   TimePoint window_start_ = kTimeMin;   ///< of a job without marks
   TimePoint late_before_ = kTimeMin;    ///< what ended before should have been here
   bool fresh_ = false;
@@ -334,7 +334,7 @@ bool Engine::Impl::may_close(const PendingWindow& window, Index device) const {
   for (std::size_t i = next_call_; i < in_.store.calls.size(); ++i) {
     const Call& call = in_.store.calls[i];
     if (call.start >= end) break;
-    if (lacks_operation(call, kTimeMin)) return false;
+    if (lacks_operation(call, kBeforeAll)) return false;
   }
   return true;
 }
@@ -388,11 +388,11 @@ bool Engine::Impl::take_cuts(bool final) {
 // A very long iteration is charged in parts, so that memory stays bounded; what is complete goes.
 void Engine::Impl::split_long_iteration() {
   const auto& calls = in_.store.calls;
-  if (in_.store.pending() <= options_.pending_records_limit || in_.ticked == kTimeMin) return;
+  if (in_.store.pending() <= options_.pending_records_limit || in_.ticked == kBeforeAll) return;
   const bool forced = in_.store.pending() > 2 * options_.pending_records_limit;
   TimePoint cut = in_.ticked;
   for (std::size_t i = next_call_; i < calls.size() && calls[i].start < cut && !forced; ++i)
-    if (lacks_operation(calls[i], kTimeMin)) cut = calls[i].start;
+    if (lacks_operation(calls[i], kBeforeAll)) cut = calls[i].start;
   for (const Loop& loop : in_.loops)
     if (loop.next() != nullptr) cut = std::min(cut, loop.next()->at);
   if (next_call_ >= calls.size() || calls[next_call_].start >= cut) return;

@@ -25,10 +25,7 @@ bool has_span(const Record& record) {
          record.kind == RecordKind::kRange;
 }
 
-// No session clock gets here (2^61 ns are 73 years from its origin); beyond it sums would overflow.
-constexpr std::int64_t kFarthest = std::int64_t{1} << 61;
-
-bool is_far(TimePoint t) { return t.ns > kFarthest || t.ns < -kFarthest; }
+bool is_far(TimePoint t) { return t.ns > kFarthest.ns || t.ns < -kFarthest.ns; }
 
 }  // namespace
 
@@ -146,7 +143,7 @@ void Intake::add_mark(const Record& record) {
 
 void Intake::add(const Record& record) {
   if (record.kind == RecordKind::kTick) {
-    ticked = std::max(ticked, record.start);
+    if (!is_far(record.start)) ticked = std::max(ticked, record.start);
     return;
   }
   if (quality.records++ == 0) process = record.process;
@@ -169,7 +166,7 @@ void Intake::add(const Record& record) {
     case RecordKind::kLost:
       // Lost at some time since all had last been delivered.
       quality[Defect::kDropped] += record.value;
-      holes.push_back({{ticked == kTimeMin ? record.start : std::min(ticked, record.start), record.start},
+      holes.push_back({{ticked == kBeforeAll ? record.start : std::min(ticked, record.start), record.start},
                        index_of(InvalidReason::kDropped),
                        std::max<std::uint64_t>(1, record.value)});
       return;

@@ -21,6 +21,12 @@ struct Hole {
   std::uint64_t count = 1;
 };
 
+/// No session clock gets this far (2^61 ns are 73 years from its origin); beyond it sums would
+/// overflow.
+inline constexpr DurationNs kFarthest{std::int64_t{1} << 61};
+/// Before anything a record can say, with room for sums.
+inline constexpr TimePoint kBeforeAll{-2 * kFarthest.ns};
+
 class Intake {
  public:
   Intake(const EngineOptions& options, const NameTable& names)
@@ -36,7 +42,7 @@ class Intake {
   std::vector<Hole> holes;
   Quality quality;
   ProcessId process{};
-  TimePoint ticked = kTimeMin;   ///< all that ended before has been delivered
+  TimePoint ticked = kBeforeAll;   ///< all that ended before has been delivered
   TimePoint first = kTimeMax;    ///< start of the earliest call or operation
   TimePoint last_start = kTimeMin;  ///< of the latest call or operation
 

@@ -30,6 +30,7 @@ OperationClass OperationClassifier::class_of(const Record& operation) {
   if (operation.kind == RecordKind::kMemset) return OperationClass::kCopy;
   if (operation.kind == RecordKind::kGraph) return OperationClass::kCompute;
   const std::size_t id = raw(operation.name);
+  if (id >= names_.size()) return OperationClass::kCompute;
   if (id >= is_communication_.size()) is_communication_.resize(id + 1);
   auto& known = is_communication_[id];
   if (!known) known = is_communication_kernel(names_.text(operation.name));

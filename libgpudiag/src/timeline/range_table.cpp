@@ -96,6 +96,7 @@ RangeLabel RangeTable::label_of(const Record& range) {
     return owner(static_cast<Cause>(range.cause - 1), sub_cause);
   }
   const std::size_t id = raw(range.name);
+  if (id >= names_.size()) return {};
   if (id >= cache_.size()) cache_.resize(id + 1);
   auto& cached = cache_[id];
   if (!cached) cached = look_up(names_.text(range.name));
