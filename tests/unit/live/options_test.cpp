@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/options.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace gpudiag {
+namespace {
+
+using Variables = std::map<std::string, std::string, std::less<>>;
+
+struct Read {
+  Settings settings;
+  std::vector<std::string> complaints;
+};
+
+OptionSource source(const Variables& variables) {
+  return [variables](std::string_view name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    if (found == variables.end()) return std::nullopt;
+    return found->second;
+  };
+}
+
+Read read(const Variables& environment, const Variables& overrides = {}) {
+  Read result;
+  result.settings = read_settings(overrides, source(environment), result.complaints);
+  return result;
+}
+
+TEST(Options, DefaultsNeedNoVariable) {
+  const Read result = read({});
+  EXPECT_TRUE(result.settings.enabled);
+  EXPECT_EQ(result.settings.log, LogMode::kPaced);
+  EXPECT_EQ(result.settings.dir, "");
+  EXPECT_FALSE(result.settings.record);
+  EXPECT_EQ(result.settings.callbacks, Choice::kAuto);
+  EXPECT_DOUBLE_EQ(result.settings.budget_percent, 2.0);
+  EXPECT_FALSE(result.settings.rank.has_value());
+  EXPECT_TRUE(result.complaints.empty());
+}
+
+TEST(Options, EnvironmentIsReadByTheNamesOfTheTable) {
+  const Read result = read({{"GPUDIAG_ENABLED", "off"},
+                            {"GPUDIAG_LOG", "every"},
+                            {"GPUDIAG_DIR", "/runs/7"},
+                            {"GPUDIAG_RECORD", "on"},
+                            {"GPUDIAG_CALLBACKS", "off"},
+                            {"GPUDIAG_NVTX", "off"},
+                            {"GPUDIAG_RANGES", "load.*=data_loading;save=checkpoint"},
+                            {"GPUDIAG_ITERATION", "step \\d+"},
+                            {"GPUDIAG_CUPTI", "/opt/libcupti.so"},
+                            {"GPUDIAG_BUDGET", "0.5"},
+                            {"GPUDIAG_RANK", "12"}});
+  EXPECT_FALSE(result.settings.enabled);
+  EXPECT_EQ(result.settings.log, LogMode::kEvery);
+  EXPECT_EQ(result.settings.dir, "/runs/7");
+  EXPECT_TRUE(result.settings.record);
+  EXPECT_EQ(result.settings.callbacks, Choice::kOff);
+  EXPECT_FALSE(result.settings.nvtx);
+  EXPECT_EQ(result.settings.ranges, (std::vector<std::string>{"load.*=data_loading", "save=checkpoint"}));
+  EXPECT_EQ(result.settings.iteration, "step \\d+");
+  EXPECT_EQ(result.settings.cupti, "/opt/libcupti.so");
+  EXPECT_DOUBLE_EQ(result.settings.budget_percent, 0.5);
+  EXPECT_EQ(result.settings.rank, 12u);
+  EXPECT_TRUE(result.complaints.empty());
+  EXPECT_EQ(result.settings.given.size(), option_table().size());
+}
+
+TEST(Options, TheApiComesBeforeTheEnvironment) {
+  const Read result = read({{"GPUDIAG_LOG", "every"}, {"GPUDIAG_RANK", "1"}}, {{"GPUDIAG_LOG", "off"}});
+  EXPECT_EQ(result.settings.log, LogMode::kOff);
+  EXPECT_EQ(result.settings.rank, 1u);
+}
+
+TEST(Options, LogTakesAFileName) {
+  const Read result = read({{"GPUDIAG_LOG", "/var/log/ledger.txt"}});
+  EXPECT_EQ(result.settings.log, LogMode::kPaced);
+  EXPECT_EQ(result.settings.log_file, "/var/log/ledger.txt");
+}
+
+TEST(Options, AWrongValueIsOneMessageWithWhatIsAllowedAndTheDefaultTaken) {
+  const Read result = read({{"GPUDIAG_CALLBACKS", "maybe"}});
+  EXPECT_EQ(result.settings.callbacks, Choice::kAuto);
+  EXPECT_THAT(result.complaints,
+              ::testing::ElementsAre("GPUDIAG_CALLBACKS=maybe: not understood; allowed: auto|on|off; using auto"));
+}
+
+TEST(Options, NumbersOutOfRangeAreWrongValues) {
+  const Read result = read({{"GPUDIAG_BUDGET", "200"}, {"GPUDIAG_RANK", "-1"}});
+  EXPECT_DOUBLE_EQ(result.settings.budget_percent, 2.0);
+  EXPECT_FALSE(result.settings.rank.has_value());
+  EXPECT_THAT(result.complaints,
+              ::testing::ElementsAre("GPUDIAG_BUDGET=200: not understood; allowed: PERCENT; using 2",
+                                   "GPUDIAG_RANK=-1: not understood; allowed: NUMBER; it is ignored"));
+}
+
+TEST(Options, RecordingWithoutAFolderIsSaidAndLeftOut) {
+  const Read result = read({{"GPUDIAG_RECORD", "on"}});
+  EXPECT_FALSE(result.settings.record);
+  EXPECT_THAT(result.complaints, ::testing::ElementsAre(::testing::HasSubstr("GPUDIAG_DIR")));
+}
+
+TEST(Options, AnEmptyVariableIsAsGoodAsNone) {
+  EXPECT_TRUE(read({{"GPUDIAG_LOG", ""}, {"GPUDIAG_ENABLED", ""}}).settings.enabled);
+}
+
+TEST(Options, RankComesFromTheLaunchersVariables) {
+  EXPECT_EQ(rank_of_launcher(source({})), 0u);
+  EXPECT_EQ(rank_of_launcher(source({{"RANK", "3"}, {"SLURM_PROCID", "9"}})), 3u);
+  EXPECT_EQ(rank_of_launcher(source({{"OMPI_COMM_WORLD_RANK", "4"}})), 4u);
+  EXPECT_EQ(rank_of_launcher(source({{"SLURM_PROCID", "5"}})), 5u);
+  EXPECT_EQ(rank_of_launcher(source({{"PMI_RANK", "6"}})), 6u);
+  EXPECT_EQ(rank_of_launcher(source({{"RANK", "none"}, {"PMI_RANK", "6"}})), 6u);
+}
+
+}  // namespace
+}  // namespace gpudiag

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sources/host/thread_log.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace gpudiag {
+namespace {
+
+struct Seen {
+  HostMessage message;
+  std::string text;
+};
+
+/// Everything the logs hold but notes of our own time, which come when they come.
+std::vector<Seen> drain() {
+  std::vector<Seen> seen;
+  ThreadLogs::drain([&](const HostMessage& message, std::string_view text) {
+    if (message.kind != RecordKind::kOwn) seen.push_back({message, std::string{text}});
+  });
+  return seen;
+}
+
+class ThreadLogTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    set_host_log(true);
+    drain();
+    ThreadLogs::take_lost();
+  }
+  void TearDown() override { set_host_log(false); }
+};
+
+TEST_F(ThreadLogTest, ARangeIsOneMessageWhenItEnds) {
+  log_push(0, "forward", RangeSource::kUser, 3, 42);
+  EXPECT_TRUE(drain().empty());
+  log_pop(0);
+  const auto seen = drain();
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_EQ(seen[0].text, "forward");
+  EXPECT_EQ(seen[0].message.kind, RecordKind::kRange);
+  EXPECT_EQ(seen[0].message.cause, 3);
+  EXPECT_EQ(seen[0].message.value, 42u);
+  EXPECT_EQ(seen[0].message.thread, this_thread_id());
+  EXPECT_LE(seen[0].message.start, seen[0].message.end);
+}
+
+TEST_F(ThreadLogTest, RangesNest) {
+  log_push(0, "outer", RangeSource::kUser, 0, 0);
+  log_push(0, "inner", RangeSource::kUser, 0, 0);
+  log_pop(0);
+  log_pop(0);
+  const auto seen = drain();
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[0].text, "inner");
+  EXPECT_EQ(seen[1].text, "outer");
+  EXPECT_LE(seen[1].message.start, seen[0].message.start);
+}
+
+TEST_F(ThreadLogTest, DomainsDoNotPopEachOthersRanges) {
+  log_push(1, "mine", RangeSource::kUser, 0, 0);
+  log_push(2, "theirs", RangeSource::kNvtx, 0, 0);
+  log_pop(1);
+  log_pop(2);
+  const auto seen = drain();
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[0].text, "mine");
+  EXPECT_EQ(seen[1].text, "theirs");
+}
+
+TEST_F(ThreadLogTest, APopWithoutAPushIsNothing) {
+  log_pop(0);
+  EXPECT_TRUE(drain().empty());
+}
+
+TEST_F(ThreadLogTest, RangesDeeperThanTheStackAreLeftOutAndTheOthersStayRight) {
+  for (int i = 0; i < 100; ++i) log_push(0, "level " + std::to_string(i), RangeSource::kUser, 0, 0);
+  for (int i = 0; i < 100; ++i) log_pop(0);
+  const auto seen = drain();
+  ASSERT_EQ(seen.size(), 64u);
+  EXPECT_EQ(seen.front().text, "level 63");
+  EXPECT_EQ(seen.back().text, "level 0");
+}
+
+TEST_F(ThreadLogTest, LongNamesAreCut) {
+  log_push(0, std::string(1000, 'n'), RangeSource::kUser, 0, 0);
+  log_pop(0);
+  const auto seen = drain();
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_EQ(seen[0].text, std::string(kRangeTextKept, 'n'));
+}
+
+TEST_F(ThreadLogTest, WhatDoesNotFitIsCountedAndNotWaitedFor) {
+  for (int i = 0; i < 100'000; ++i) log_mark(static_cast<std::uint64_t>(i), MarkSource::kStep);
+  const auto seen = drain();
+  EXPECT_GT(seen.size(), 100u);
+  EXPECT_EQ(seen.size() + ThreadLogs::take_lost(), 100'000u);
+  EXPECT_EQ(ThreadLogs::take_lost(), 0u);
+}
+
+TEST_F(ThreadLogTest, NothingIsWrittenWhileItIsOff) {
+  set_host_log(false);
+  log_push(0, "unseen", RangeSource::kUser, 0, 0);
+  log_pop(0);
+  log_mark(1, MarkSource::kStep);
+  EXPECT_TRUE(drain().empty());
+}
+
+TEST_F(ThreadLogTest, AThreadThatEndedLeavesItsMessagesAndItsLog) {
+  std::uint32_t id = 0;
+  std::thread{[&] {
+    id = this_thread_id();
+    log_push(0, "short-lived", RangeSource::kUser, 0, 0);
+    log_pop(0);
+  }}.join();
+  const auto seen = drain();
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_EQ(seen[0].text, "short-lived");
+  EXPECT_EQ(seen[0].message.thread, id);
+}
+
+TEST_F(ThreadLogTest, LogsOfEndedThreadsServeNewOnes) {
+  for (int i = 0; i < 1000; ++i) {
+    std::thread{[] {
+      log_push(0, "worker", RangeSource::kUser, 0, 0);
+      log_pop(0);
+    }}.join();
+    ASSERT_EQ(drain().size(), 1u) << "after " << i << " threads";
+  }
+}
+
+}  // namespace
+}  // namespace gpudiag
