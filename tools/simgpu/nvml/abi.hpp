@@ -60,6 +60,13 @@ struct PciInfo {
   char bus_id[32];
 };
 
+// nvmlTemperature_v1_t
+struct TemperatureV1 {
+  unsigned version;
+  int sensor;
+  int temperature;
+};
+
 // nvmlProcessInfo_v1_t
 struct ProcessInfoV1 {
   unsigned pid;

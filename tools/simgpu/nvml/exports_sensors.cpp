@@ -123,6 +123,13 @@ SIMGPU_EXPORT int nvmlDeviceGetTemperature(DeviceHandle device, int sensor, unsi
              : enter("nvmlDeviceGetTemperature", []() -> int { return kInvalidArgument; });
 }
 
+SIMGPU_EXPORT int nvmlDeviceGetTemperatureV(DeviceHandle device, TemperatureV1* reading) {
+  return query("nvmlDeviceGetTemperatureV", device, reading, [&](std::uint32_t index) -> int {
+    return reading->sensor == 0 ? give(index, Field::kTemperature, &reading->temperature)
+                                : kInvalidArgument;
+  });
+}
+
 SIMGPU_EXPORT int nvmlDeviceGetFanSpeed(DeviceHandle device, unsigned* percent) {
   return read_one("nvmlDeviceGetFanSpeed", device, Field::kFan, percent);
 }

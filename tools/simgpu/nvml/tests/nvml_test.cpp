@@ -11,6 +11,9 @@
 #include "../../cupti/tests/scripted_core.hpp"
 #include "../abi.hpp"
 
+// NVML 13 deprecates nvmlDeviceGetTemperature, which is what tools call.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 #if __has_include(<nvml.h>)
 #include <nvml.h>
 
@@ -22,6 +25,7 @@ static_assert(offsetof(MemoryV2, used) == offsetof(nvmlMemory_v2_t, used));
 static_assert(offsetof(MemoryV2, reserved) == offsetof(nvmlMemory_v2_t, reserved));
 static_assert(sizeof(PciInfo) == sizeof(nvmlPciInfo_t));
 static_assert(offsetof(PciInfo, bus_id) == offsetof(nvmlPciInfo_t, busId));
+static_assert(sizeof(TemperatureV1) == sizeof(nvmlTemperature_v1_t));
 static_assert(sizeof(ProcessInfo) == sizeof(nvmlProcessInfo_t));
 static_assert(int{kNotSupported} == NVML_ERROR_NOT_SUPPORTED);
 static_assert(int{kUninitialized} == NVML_ERROR_UNINITIALIZED);
