@@ -10,12 +10,12 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* glibc 2.34 moved these into libc under a new version; under the old one, a library built here
@@ -48,8 +48,20 @@ static int is_set(const char* value) { return value != NULL && value[0] != '\0';
 
 /* setenv() is not safe beside threads that read the environment. */
 static int has_one_thread(void) {
-  struct stat status;
-  return stat("/proc/self/task", &status) == 0 && status.st_nlink == 3; /* ".", ".." and one more */
+  char text[1024];
+  const char* field;
+  int skipped;
+  ssize_t size;
+  const int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  size = read(file, text, sizeof text - 1);
+  close(file);
+  if (size <= 0) return 0;
+  text[size] = '\0';
+  /* The name in parentheses may hold anything; the number of threads is the 18th field after it. */
+  field = strrchr(text, ')');
+  for (skipped = 0; field != NULL && skipped < 18; ++skipped) field = strchr(field + 1, ' ');
+  return field != NULL && field[1] == '1' && field[2] == ' ';
 }
 
 /* Names this library to the driver and to NVTX, for this process, where the user names no other. A
