@@ -38,7 +38,7 @@ class RecordStore {
   }
 
  private:
-  static constexpr std::size_t kPiece = 16 << 10;
+  static constexpr std::size_t kPiece = 1 << 10;
   std::vector<std::unique_ptr<Record[]>> pieces_;
   std::size_t size_ = 0;
 };

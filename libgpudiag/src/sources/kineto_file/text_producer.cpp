@@ -9,7 +9,7 @@ namespace gpudiag::kineto_file {
 namespace {
 
 /// A block and its events stay within the second-level cache on their way to the other thread.
-constexpr std::size_t kBlockBytes = 1u << 20;
+constexpr std::size_t kBlockBytes = 256u << 10;
 
 }  // namespace
 
