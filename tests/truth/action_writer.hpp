@@ -51,9 +51,9 @@ class ActionWriter {
     work(on, call_time(shape_.dispatch));
   }
   void copy(Script& on, std::uint32_t stream, CopyKind kind, std::uint64_t bytes, bool pageable,
-            bool blocks) {
+            bool blocks, DurationNs host = microseconds(5)) {
     on.actions.push_back({.what = Do::kCopy,
-                          .host = call_time(microseconds(5)),
+                          .host = call_time(host),
                           .latency = microseconds(2),
                           .count = bytes,
                           .stream = stream,

@@ -93,6 +93,10 @@ struct JobShape {
   DurationNs epoch_start = milliseconds(90);
 };
 
+/// The job without whatever the shape itself has of causes: waits that are there in any case. What
+/// remains of a trouble in it is its cost when everything else has been removed.
+JobShape without_waits(JobShape shape);
+
 /// The job with those of the `possible` troubles that are `present`. A possible trouble that is
 /// absent takes no time at all; one that is not even possible has its ordinary, small cost (a
 /// loader that has the batch ready, a launch of a few microseconds).

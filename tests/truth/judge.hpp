@@ -22,6 +22,10 @@ struct Scenario {
   Troubles troubles;
   TracerOptions tracer = {};
   std::uint32_t device = 0;
+  /// One trouble in a job that is otherwise sound: then nothing but its own category may change.
+  /// Else the shape itself may hold further causes (a host-bound part, a wait each step), and the
+  /// trouble is judged as one of several.
+  bool strict = false;
 };
 
 /// `loader_inline+sync` in `autograd_thread`.
@@ -50,11 +54,11 @@ struct Verdict {
   double wall = 0;       ///< with everything present
   double true_cost = 0;  ///< wall saved when it alone is removed: what the replay should say
   double replay_cost = 0;
-  /// What may be charged: the idle time saved when removed first, and when removed last (with no
-  /// other trouble the same figure twice).
+  /// What may be charged: the idle time saved when removed first, and when removed last (strictly
+  /// judged the same figure twice).
   double least_charge = 0, most_charge = 0;
   double charge = 0;
-  /// Of a single trouble: the category other than its own that changed most.
+  /// Strictly judged: the category other than its own that changed most.
   std::string worst_other;
   double worst_change = 0;
   Figures with;
@@ -67,7 +71,7 @@ struct Verdict {
   bool right() const { return sound() && replay_right() && charge_right() && others_right(); }
 };
 
-/// One verdict for each trouble of the scenario.
+/// One verdict for each trouble of the scenario; what cannot be known is left out.
 std::vector<Verdict> judge(const Scenario& scenario);
 
 /// Between two jobs that cost the same: how far the engine tells them apart.
