@@ -9,27 +9,29 @@ namespace {
 
 enum Busy { kComputes, kCommunicates, kCopies };
 
-Busy busy_with(const Record& record, const NameTable& names) {
-  if (record.kind == RecordKind::kMemset) return kCopies;
+Busy busy_with(const Record& record, const NameTable& names, Reading reading) {
+  const bool contract = reading == Reading::kContract;
+  if (record.kind == RecordKind::kMemset) return contract ? kCopies : kComputes;
   if (record.kind == RecordKind::kMemcpy) {
     return record.copy == CopyKind::kPeer ? kCommunicates : kCopies;
   }
   // The collectives that occur in the traces: NCCL's, and torch's own over symmetric memory.
   const std::string_view name = names.text(record.name);
-  const bool collective = name.starts_with("nccl") || name.find("multimem_all_reduce") != name.npos;
-  return collective ? kCommunicates : kComputes;
+  const bool symmetric_memory = contract && name.find("multimem_all_reduce") != name.npos;
+  return name.starts_with("nccl") || symmetric_memory ? kCommunicates : kComputes;
 }
 
 }  // namespace
 
-SweptTimes sweep(const std::vector<Record>& records, DeviceId device, const NameTable& names) {
+SweptTimes sweep(const std::vector<Record>& records, DeviceId device, const NameTable& names,
+                 Reading reading) {
   struct Change {
     int running[3] = {0, 0, 0};
   };
   std::map<std::int64_t, Change> changes;  // by time
   for (const Record& record : records) {
     if (!record.is_operation() || record.device != device) continue;
-    const Busy busy = busy_with(record, names);
+    const Busy busy = busy_with(record, names, reading);
     ++changes[record.start.ns].running[busy];
     --changes[record.end.ns].running[busy];
   }

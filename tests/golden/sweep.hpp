@@ -22,6 +22,12 @@ struct SweptTimes {
   std::int64_t copy_in_all = 0;
 };
 
-SweptTimes sweep(const std::vector<Record>& records, DeviceId device, const NameTable& names);
+/// By whose terms. TraceLens counts memsets as computation, and knows as communication only NCCL's
+/// kernels; by our contract a memset is a copy, and torch's all-reduce over symmetric memory is a
+/// collective like any other.
+enum class Reading { kContract, kTraceLens };
+
+SweptTimes sweep(const std::vector<Record>& records, DeviceId device, const NameTable& names,
+                 Reading reading = Reading::kContract);
 
 }  // namespace gpudiag::golden
