@@ -32,6 +32,8 @@ APIS = {
                   "cudaDriverGetVersion", "cudaGetDriverEntryPoint",
                   "cudaGetDriverEntryPointByVersion", "cudaProfilerStart", "cudaProfilerStop",
                   "cudaThreadExchangeStreamCaptureMode", "cudaGetExportTable"},
+        # Hand out the last error and do not make a new one.
+        "queries": {"cudaGetLastError", "cudaPeekAtLastError"},
         # Written by hand: they return no error, or are nvcc's own.
         "by_hand": {"cudaGetErrorString", "cudaGetErrorName", "cudaCreateChannelDesc"},
     },
@@ -44,6 +46,7 @@ APIS = {
         "unsupported": "CUDA_ERROR_NOT_SUPPORTED",
         "light": {"cuInit", "cuDriverGetVersion", "cuGetErrorString", "cuGetErrorName",
                   "cuGetProcAddress", "cuGetProcAddress_v2", "cuGetExportTable"},
+        "queries": set(),
         "by_hand": set(),
     },
 }
@@ -145,7 +148,8 @@ def entry_point(api, name, function, plain, void):
         call = f"{name}::{function.plain}()"
     per_thread = "true" if function.plain != function.name else "false"
     symbol_name = "symbol_of(params)" if function.fields else "nullptr"
-    out += [f"  return finish_{name}(entry, {pointer}, {symbol_name}, {per_thread}, [&] {{ return {call}; }});",
+    how = "query" if function.plain in api["queries"] else "finish"
+    out += [f"  return {how}_{name}(entry, {pointer}, {symbol_name}, {per_thread}, [&] {{ return {call}; }});",
             "}"]
     return "\n".join(out)
 

@@ -66,6 +66,13 @@ cudaError_t finish_runtime(EntryPoint& entry, const void* params, const char* sy
   return as_error(result);
 }
 
+// The same for calls that only hand out the last error.
+template <typename Body>
+cudaError_t query_runtime(EntryPoint& entry, const void* params, const char* symbol, bool,
+                          Body&& body) {
+  return as_error(run_call(entry, params, symbol, [&] { return static_cast<int>(body()); }));
+}
+
 // The current device, or null where there is none.
 inline Device* current_device() {
   Context* context = require_context();
