@@ -128,6 +128,10 @@ void ActivityDecoder::set_times(Record& record, std::uint64_t start, std::uint64
 
 void ActivityDecoder::emit_operation(const Record& record, RecordSink& sink) {
   ++counts_.operations;
+  if (record.context != last_context_) {
+    last_context_ = record.context;
+    if (context_devices_.size() < kContextsKept) context_devices_.insert_or_assign(raw(record.context), record.device);
+  }
   sink.add(record);
 }
 
@@ -254,11 +258,16 @@ void ActivityDecoder::finish_round(RecordSink& sink) {
     const Call* call = find_call(w.record.correlation);
     const EventRecord& event = events_[w.sync_id % kEventsKept];
     const bool event_known = w.sync_id == 0 || event.sync_id == w.sync_id;
-    if ((call == nullptr || !event_known) && !w.waited) {
+    // These records name a context and no device; the operations of the context tell which it is.
+    if (w.record.device == kNoDevice)
+      if (const auto found = context_devices_.find(raw(w.record.context)); found != context_devices_.end())
+        w.record.device = found->second;
+    if ((call == nullptr || !event_known || w.record.device == kNoDevice) && !w.waited) {
       w.waited = true;
       later.push_back(w);
       continue;
     }
+    if (w.record.device == kNoDevice) w.record.stream = kNoStream;  // a stream of nowhere would be another one
     if (call != nullptr) w.record.thread = call->thread;
     if (w.sync_id != 0 && event_known) w.record.value2 = raw(event.correlation);
     if (w.record.kind == RecordKind::kEventRecord) {

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "record/clock.hpp"
@@ -82,6 +83,7 @@ class ActivityDecoder {
   static constexpr std::size_t kCallsKept = 16'384;
   static constexpr std::size_t kEventsKept = 16'384;
   static constexpr std::size_t kWaitingLimit = 100'000;
+  static constexpr std::size_t kContextsKept = 1024;
 
   const CuptiTable& cupti_;
   NameTable& names_;
@@ -94,6 +96,8 @@ class ActivityDecoder {
   };
   std::vector<EventRecord> events_;                  // by sync id, the latest of each slot
   std::vector<Waiting> waiting_;
+  std::unordered_map<std::uint32_t, DeviceId> context_devices_;
+  ContextId last_context_{0xffffffffu};
   DecodedCounts counts_;
 };
 
