@@ -38,7 +38,8 @@ CUptiResult subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc functio
   }
   Subscription* made = lib.subscriber.subscribe(function, userdata, own_name.c_str());
   if (made == nullptr) {
-    write_name(params, "CUPTI for " + lib.subscriber.current_name());
+    const std::string holder = lib.subscriber.current_name();
+    write_name(params, "CUPTI for " + (holder.empty() ? std::string("<not provided>") : holder));
     return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   }
   *handle = reinterpret_cast<CUpti_SubscriberHandle>(made);

@@ -29,7 +29,7 @@ struct KindInfo {
   Support support;
 };
 
-// Sizes and the kinds that have none agree with cuptiActivityGetNextRecord of CUPTI 13.0.1, whose
+// Sizes and the kinds that have none agree with cuptiActivityGetNextRecord of CUDA 13.0.85, whose
 // strides were measured kind by kind.
 constexpr KindInfo kKinds[CUPTI_ACTIVITY_KIND_COUNT] = {
     {"INVALID", 0, Support::kInvalid},

@@ -245,10 +245,14 @@ void record_sync(const SyncRecord& sync) {
   record.end = end;
   record.correlationId = sync.correlation_id;
   record.contextId = sync.context_uid;
-  record.streamId = sync.stream_id;
-  record.cudaEventId = sync.event_id;
-  record.cudaEventSyncId =
-      sync.event_sync_id != 0 ? sync.event_sync_id : CUPTI_SYNCHRONIZATION_INVALID_VALUE;
+  // The header says which of these mean something for which kind.
+  const bool has_stream = sync.kind == SyncKind::stream_synchronize ||
+                          sync.kind == SyncKind::stream_wait_event;
+  const bool has_event =
+      sync.kind == SyncKind::event_synchronize || sync.kind == SyncKind::stream_wait_event;
+  record.streamId = has_stream ? sync.stream_id : CUPTI_SYNCHRONIZATION_INVALID_VALUE;
+  record.cudaEventId = has_event ? sync.event_id : CUPTI_SYNCHRONIZATION_INVALID_VALUE;
+  record.cudaEventSyncId = has_event ? sync.event_sync_id : CUPTI_SYNCHRONIZATION_INVALID_VALUE;
   record.returnValue = sync.return_value;
   lib.store.append(record, nullptr);
 }

@@ -68,6 +68,9 @@ TEST(Subscribers, ASecondOneIsRefusedAndToldWhoHoldsThePlace) {
     EXPECT_EQ(cuptiUnsubscribe(first), CUPTI_SUCCESS);
     EXPECT_EQ(cuptiUnsubscribe(first), CUPTI_ERROR_INVALID_PARAMETER);
     EXPECT_EQ(cuptiSubscribe(&second, see, nullptr), CUPTI_SUCCESS);
+    EXPECT_EQ(cuptiSubscribe_v2(&first, see, nullptr, &params),
+              CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+    EXPECT_STREQ(holder, "CUPTI for <not provided>");
   });
 }
 

@@ -154,6 +154,22 @@ TEST(Faults, RecordsComeInAForeignClock) {
   });
 }
 
+TEST(Faults, TheFirstTimesAfterANewClockAreInTheOldOne) {
+  in_own_process("clock.head:times=2", [] {
+    start_kernels();
+    ASSERT_EQ(cuptiActivityRegisterTimestampCallback([]() -> std::uint64_t { return 4'711; }),
+              CUPTI_SUCCESS);
+    run_kernel("k", 1, 1'000, 2'500);
+    run_kernel("k", 2, 3'000, 4'000);
+    flush();
+    ASSERT_EQ(kernels().size(), 2U);
+    EXPECT_EQ(kernels()[0].end - kernels()[0].start, 1'500U);
+    EXPECT_GT(kernels()[0].start, 1'000'000'000'000'000'000U);
+    EXPECT_EQ(kernels()[1].start, 4'711U);
+    EXPECT_EQ(kernels()[1].end, 4'711U);
+  });
+}
+
 TEST(Faults, RecordsComeOutOfOrder) {
   in_own_process("record.out_of_order", [] {
     start_kernels();

@@ -327,6 +327,7 @@ TEST(Records, SynchronisationSaysWhatItWaitedFor) {
     sync.end_ns = 6'000;
     synchronised(sync);
     sync.kind = SyncKind::event_synchronize;
+    sync.stream_id = 7;  // where the event was recorded: no field of this record
     sync.event_id = 4;
     sync.event_sync_id = 40;
     sync.return_value = 600;  // CUDA_ERROR_NOT_READY: a query
@@ -341,6 +342,7 @@ TEST(Records, SynchronisationSaysWhatItWaitedFor) {
     EXPECT_EQ(syncs[0].end - syncs[0].start, 5'000U);
     EXPECT_EQ(syncs[0].streamId, CUPTI_SYNCHRONIZATION_INVALID_VALUE);
     EXPECT_EQ(syncs[0].cudaEventSyncId, CUPTI_SYNCHRONIZATION_INVALID_VALUE);
+    EXPECT_EQ(syncs[1].streamId, CUPTI_SYNCHRONIZATION_INVALID_VALUE);
     EXPECT_EQ(syncs[1].cudaEventId, 4U);
     EXPECT_EQ(syncs[1].cudaEventSyncId, 40U);
     EXPECT_EQ(syncs[1].returnValue, 600U);

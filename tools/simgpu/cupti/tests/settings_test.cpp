@@ -150,7 +150,7 @@ TEST(Unmodelled, FunctionsSayThatTheyAreNotSupported) {
   });
 }
 
-// Strides measured with libcupti 13.0.1 by walking a buffer filled with one kind's number.
+// Strides measured with libcupti of CUDA 13.0.85 by walking a buffer filled with one kind's number.
 TEST(Walking, RecordsLieAsFarApartAsInTheRealLibrary) {
   in_own_process("", [] {
     const std::vector<std::pair<int, std::ptrdiff_t>> strides = {
