@@ -317,6 +317,9 @@ void Engine::deliver_one(Operation& operation) {
 }
 
 void Engine::deliver(bool wait_for_others) {
+  // A listener may call CUDA, which comes here again; its turn is up already.
+  static thread_local bool delivering = false;
+  if (delivering) return;
   std::unique_lock<std::mutex> delivery(delivery_mutex_, std::defer_lock);
   if (wait_for_others) {
     delivery.lock();
@@ -332,9 +335,11 @@ void Engine::deliver(bool wait_for_others) {
       finished_count_.store(0, std::memory_order_relaxed);
     }
     if (list_head == nullptr) return;
+    delivering = true;
     for (Operation* operation = list_head; operation != nullptr; operation = operation->next) {
       deliver_one(*operation);
     }
+    delivering = false;
     const Lock guard = lock();
     while (list_head != nullptr) {
       Operation* next = list_head->next;

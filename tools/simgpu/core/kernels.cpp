@@ -32,8 +32,6 @@ Kernel* add_kernel(Registry& r, Module& module, const void* host_function, std::
   kernel->name = name;
   kernel->module = &module;
   kernel->host_function = host_function;
-  kernel->cost = kernel_cost(kernel->name);
-  kernel->faults = find_faults("kernel");
   module.kernels.push_back(kernel);
   r.handles.insert(kernel);
   if (host_function != nullptr) r.by_function[host_function] = kernel;
@@ -78,6 +76,15 @@ Kernel* find_kernel(const void* function_or_handle) {
   if (at != r.by_function.end()) return at->second;
   if (!r.handles.contains(function_or_handle)) return nullptr;
   return static_cast<Kernel*>(const_cast<void*>(function_or_handle));
+}
+
+void prepare_costs(Kernel& kernel) {
+  if (kernel.prepared.load(std::memory_order_acquire)) return;
+  const std::unique_lock guard(registry().mutex);
+  if (kernel.prepared.load(std::memory_order_relaxed)) return;
+  kernel.cost = kernel_cost(kernel.name);
+  if (any_faults()) kernel.faults = find_faults("kernel");
+  kernel.prepared.store(true, std::memory_order_release);
 }
 
 Kernel* module_kernel(Module& module, std::string_view name) {

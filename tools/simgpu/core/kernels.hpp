@@ -3,6 +3,7 @@
 // Kernels, variables and modules, as nvcc's start-up code or the driver's loader register them.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -26,8 +27,11 @@ struct Kernel {
   std::string name;              // mangled
   Module* module = nullptr;
   const void* host_function = nullptr;
+  // Looked up at the first launch: libraries register tens of thousands of kernels at start-up and
+  // launch a few. `prepared` (release) publishes both.
+  std::atomic<bool> prepared{false};
   KernelCost cost;
-  std::vector<Fault*> faults;    // rules "kernel" whose name= matches
+  std::vector<Fault*> faults;  // rules for the target "kernel"
   int max_dynamic_shared_bytes = 48 * 1024;
   int preferred_carveout = -1;
 };
@@ -55,6 +59,8 @@ Variable* register_variable(Module& module, const void* host_address, std::strin
                             std::size_t bytes, bool managed);
 // The kernel behind a host function's address or a handle; null where there is none.
 Kernel* find_kernel(const void* function_or_handle);
+// Makes sure that cost and faults of the kernel are known.
+void prepare_costs(Kernel& kernel);
 // The kernel of the module with this name; made on first demand where the module came from an
 // image whose contents the simulation cannot read.
 Kernel* module_kernel(Module& module, std::string_view name);

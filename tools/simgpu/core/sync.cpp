@@ -17,6 +17,7 @@ namespace {
 constexpr int kInvalidHandle = 400;
 constexpr int kNotReady = 600;
 constexpr int kUnsupportedInCapture = 900;
+constexpr int kInvalidated = 901;
 constexpr int kCapturedEvent = 907;
 constexpr unsigned kDisableTiming = 2;
 constexpr std::uint32_t kNone = 0xffffffff;
@@ -100,16 +101,18 @@ int record_event(Event& event, Stream& stream) {
 
 int stream_wait_event(Stream& stream, Event& event) {
   SyncRecord record = sync_record(SyncKind::stream_wait_event, *stream.context);
+  bool recorded = false;
   {
     const Lock guard = Engine::get().lock();
     if (event.capture != nullptr || stream.capture != nullptr) {
-      return stream.capture != nullptr && stream.capture->invalid ? 901
+      return stream.capture != nullptr && stream.capture->invalid ? kInvalidated
                                                                   : capture_wait(stream, event);
     }
+    set_stream(record, stream);
+    set_event(record, event);
+    recorded = event.record != nullptr;
   }
-  set_stream(record, stream);
-  set_event(record, event);
-  const int result = event.record == nullptr ? 0 : submit(stream, EventWaitWork{&event});
+  const int result = !recorded ? 0 : submit(stream, EventWaitWork{&event});
   tell(record, result);
   return result;
 }
@@ -125,7 +128,6 @@ int query_event(Event& event) {
 
 int synchronize_event(Event& event) {
   SyncRecord record = sync_record(SyncKind::event_synchronize, *event.context);
-  set_event(record, event);
   int result = 0;
   {
     Lock guard = Engine::get().lock();
@@ -133,6 +135,7 @@ int synchronize_event(Event& event) {
       event.capture->invalid = true;
       return kCapturedEvent;
     }
+    set_event(record, event);
     if (event.stream != nullptr) set_stream(record, *event.stream);
     result = Engine::get().wait(guard, event.record, "event_synchronize");
   }

@@ -211,6 +211,7 @@ int prepare_kernel(KernelWork& work) {
     return kInvalidConfiguration;
   }
   if (work.shared_bytes > 227 * 1024) return kInvalidValue;
+  prepare_costs(*work.kernel);
   work.duration_ns =
       kernel_duration_ns(work.kernel->cost, work.grid, work.block, work.arguments);
   return 0;

@@ -33,7 +33,34 @@ cudaError_t entry_point(const char* symbol, void** out, unsigned version, unsign
   return *out != nullptr || status != nullptr ? cudaSuccess : cudaErrorSymbolNotFound;
 }
 
+Module* find_library(cudaLibrary_t library) {
+  auto* module = reinterpret_cast<Module*>(library);
+  return module != nullptr && module->magic == kModuleMagic ? module : nullptr;
+}
+
 }  // namespace
+
+// An image's contents are not read: a kernel comes into being when it is asked for by name.
+SIMGPU_RUNTIME(cudaLibraryLoadData) {
+  if (p.library == nullptr || p.code == nullptr) return cudaErrorInvalidValue;
+  *p.library = reinterpret_cast<cudaLibrary_t>(register_module(p.code));
+  return cudaSuccess;
+}
+
+SIMGPU_RUNTIME(cudaLibraryUnload) {
+  Module* module = find_library(p.library);
+  if (module == nullptr) return cudaErrorInvalidResourceHandle;
+  module->magic = 0;  // kernels of it may still be queued: it stays
+  return cudaSuccess;
+}
+
+SIMGPU_RUNTIME(cudaLibraryGetKernel) {
+  Module* module = find_library(p.library);
+  if (p.pKernel == nullptr || p.name == nullptr) return cudaErrorInvalidValue;
+  if (module == nullptr) return cudaErrorInvalidResourceHandle;
+  *p.pKernel = reinterpret_cast<cudaKernel_t>(module_kernel(*module, p.name));
+  return cudaSuccess;
+}
 
 SIMGPU_RUNTIME(cudaGetDriverEntryPoint) {
   return entry_point(p.symbol, p.funcPtr, CUDART_VERSION, p.flags, p.driverStatus);
