@@ -36,18 +36,28 @@ bool is_host_cause(Cause cause) {
   return cause != Cause::kCommunicationWait && cause != Cause::kDependency && cause != Cause::kUnknown;
 }
 
-DurationNs sum_of_host_costs(const LedgerSum& sum) {
-  DurationNs costs;
-  for (std::size_t i = 0; i < kCauseCount; ++i)
-    if (is_host_cause(static_cast<Cause>(i))) costs += sum.replay_cost[i];
+struct HostCosts {
+  DurationNs sum;
+  DurationNs largest;
+};
+
+HostCosts host_costs(const LedgerSum& sum) {
+  HostCosts costs;
+  for (std::size_t i = 0; i < kCauseCount; ++i) {
+    if (!is_host_cause(static_cast<Cause>(i))) continue;
+    costs.sum += sum.replay_cost[i];
+    costs.largest = std::max(costs.largest, sum.replay_cost[i]);
+  }
   return costs;
 }
 
-// Removing all gains more than the gains of removing each: the causes hide each other.
+// Removing all gains more than the gains of removing each add up to, and at least twice what the best
+// of them gains: the causes hide each other, and no one of them is the place to begin.
 bool host_causes_hide_each_other(const LedgerSum& sum) {
   const DurationNs together = sum.replay_cost_all_host;
-  const DurationNs alone = sum_of_host_costs(sum);
-  return ratio(together - alone, sum.wall) >= kLeastShare && together.ns * 4 >= alone.ns * 5;
+  const HostCosts alone = host_costs(sum);
+  return ratio(together - alone.sum, sum.wall) >= kLeastShare && together.ns * 4 >= alone.sum.ns * 5 &&
+         together.ns >= alone.largest.ns * 2;
 }
 
 // A probe costs the job's thread time that looks like its own dispatch.
@@ -81,10 +91,15 @@ Confidence confidence_of(const Basis& basis, DurationNs cost) {
   return well_known && many && basis.worst == Grade::kGood ? Confidence::kHigh : Confidence::kMedium;
 }
 
+std::string counted(std::uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 std::string say(const EvidenceSum& seen) {
   const Evidence& total = seen.total;
-  std::string text = fmt::format("{} on thread {}: {} times in {} iterations, {:.3f} ms of host time",
-                                 total.what, raw(total.thread), total.count, seen.iterations, ms(total.host));
+  std::string text = fmt::format("{} on thread {}: {} in {}, {:.3f} ms of host time", total.what,
+                                 raw(total.thread), counted(total.count, "time"),
+                                 counted(seen.iterations, "iteration"), ms(total.host));
   if (total.charged.ns > 0) text += fmt::format(", {:.3f} ms of idle charged", ms(total.charged));
   return text + fmt::format("; most in iteration {}, at +{:.6f} s", seen.example,
                             static_cast<double>(total.longest_at.ns) / 1e9);
@@ -268,9 +283,9 @@ void set_verdict(Diagnosis& diagnosis, const Basis& job) {
   }
   const Finding& first = diagnosis.findings.front();
   diagnosis.verdict = name_of(first.cause);
-  diagnosis.reason = fmt::format("{} costs {:.1f} % of wall time; without it an iteration would be "
+  diagnosis.reason = fmt::format("it costs {:.1f} % of wall time; without it an iteration would be "
                                  "{:.2f} times as fast",
-                                 name_of(first.cause), 100 * first.share, first.speedup_if_fixed);
+                                 100 * first.share, first.speedup_if_fixed);
 }
 
 }  // namespace

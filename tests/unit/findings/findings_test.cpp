@@ -129,6 +129,14 @@ TEST(Findings, CausesThatAddUpAreNotSaidToHideEachOther) {
   EXPECT_THAT(diagnose_one(rank_of(like)).findings, SizeIs(2));
 }
 
+TEST(Findings, ACauseThatGainsMostOfItAloneIsNotHiddenByTheOthers) {
+  IterationLedger like = ledger(0, 30'000'000, {{Cause::kDataLoading, 50'000'000}, {Cause::kHost, 20'000'000}});
+  like.replay_cost[at(Cause::kDataLoading)] = milliseconds(48);
+  like.replay_cost[at(Cause::kHost)] = milliseconds(1);
+  like.replay_cost_all_host = milliseconds(69);
+  EXPECT_EQ(diagnose_one(rank_of(like)).verdict, "data_loading");
+}
+
 TEST(Findings, ARankThatStandsOutHasItsOwn) {
   std::vector<RankBasis> ranks;
   for (std::uint32_t r = 0; r < 8; ++r)
