@@ -133,9 +133,13 @@ void DeviceLedger::charge(const Gap& gap, PendingWindow& window, Replay& replay,
 void DeviceLedger::sweep(PendingWindow& window, Replay& replay, Ties& ties, Store& store,
                          const EngineOptions& options) {
   WindowSweep busy(window.window);
+  // Asked for growing places only, so what it has passed once it need not pass again: most operations
+  // may be of other chains.
+  std::size_t ahead = 0;
   const auto next_of_chain = [&](std::size_t from) {
-    for (; from < gathered_.size(); ++from)
-      if (ties.in_chain(device_, store.operations[gathered_[from]].stream)) return gathered_[from];
+    for (ahead = std::max(ahead, from); ahead < gathered_.size(); ++ahead)
+      if (ties.in_chain(device_, store.operations[gathered_[ahead]].stream))
+        return gathered_[ahead];
     return kNone;
   };
   for (std::size_t i = 0; i < gathered_.size(); ++i) {
