@@ -61,10 +61,10 @@ enum EventIndex : std::uint32_t {
   kEventCount,
 };
 enum SemaphoreIndex : std::uint32_t {
+  kBatches = kBatchSemaphore,
+  kSlots,
   kBackwardGo,
   kBackwardDone,
-  kBatches,
-  kSlots,
   kSemaphoreCount
 };
 
@@ -148,7 +148,14 @@ class Writer : private ActionWriter {
     work(on, microseconds(1));
   }
 
+  void start_epoch(Script& on) {
+    enter(on, "load_batch", RangeSource::kAnnotation);
+    work(on, shape_.epoch_start);
+    leave(on);
+  }
+
   void fetch(Script& on, std::uint32_t i) {
+    if (has(Trouble::kEpochStart) && i % kEpoch == 0) start_epoch(on);
     const bool by_others = shape_.prefetch_thread || has(Trouble::kLoaderWorkers);
     enter(on,
           by_others ? "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
@@ -158,7 +165,6 @@ class Writer : private ActionWriter {
       take(on, kBatches);
     else if (has(Trouble::kLoaderInline))
       work(on, noise("inline", i).around(shape_.inline_load, shape_.noise_percent));
-    if (has(Trouble::kEpochStart) && i % kEpoch == 0) work(on, shape_.epoch_start);
     if (!may_load_slowly()) work(on, kOrdinaryFetch);
     leave(on);
     if (shape_.prefetch_thread)
@@ -313,8 +319,10 @@ class Writer : private ActionWriter {
     Script script{"prefetch", {}};
     for (std::uint32_t i = 0; i < shape_.iterations; ++i) {
       take(script, kSlots);
+      enter(script, "load_batch", RangeSource::kNvtx);
       if (has(Trouble::kLoaderInline) || has(Trouble::kLoaderWorkers))
         work(script, noise("inline", i).around(shape_.inline_load, shape_.noise_percent));
+      leave(script);
       copy(script, kCopies, CopyKind::kHostToDevice, kBatchBytes, false, false);
       record(script, kBatch + i % kEventRing, kCopies);
       put(script, kBatches);

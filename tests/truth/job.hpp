@@ -45,7 +45,11 @@ Cause cause_of(Trouble trouble);
 
 using Troubles = std::set<Trouble>;
 
-inline constexpr std::string_view kLoggerRule = "log_metrics=host:logging";
+/// Rules for range names, as a user would give them.
+inline constexpr std::array<std::string_view, 2> kRangeRules{"log_metrics=host:logging",
+                                                             "load_batch=data_loading"};
+/// The semaphore by which a batch is handed to the training thread.
+inline constexpr std::uint32_t kBatchSemaphore = 0;
 inline constexpr std::uint32_t kCheckpointEvery = 4;
 inline constexpr std::uint32_t kEpoch = 5;  // iterations
 

@@ -121,20 +121,27 @@ void allow(Verdict& verdict, const Scenario& scenario, double removed_first) {
   }
 }
 
-// Workers that would be too slow for a faster host leave no trace as long as each batch is ready
-// when it is asked for: then no record can tell what removing another trouble would bring.
+// The share of the steady part's batches that were not ready when they were asked for.
+double late_batches(const Scenario& scenario, const Troubles& present) {
+  const Program program = write_job(scenario.shape, scenario.troubles, present);
+  const History run = execute(program);
+  double late = 0;
+  double all = 0;
+  for (const Taken& batch : run.taken) {
+    if (batch.semaphore != kBatchSemaphore || batch.asked < run.marks[kFirstSteady].at) continue;
+    all += 1;
+    late += batch.waited ? 1 : 0;
+  }
+  return all == 0 ? 0 : late / all;
+}
+
+// A batch that is ready leaves no trace of when it came to be. So where workers keep up with the
+// job only because of the trouble, no record can tell what removing it would bring.
 bool is_knowable(const Scenario& scenario, Trouble trouble) {
-  const Trouble workers = Trouble::kLoaderWorkers;
-  if (trouble == workers || !scenario.troubles.contains(workers)) return true;
-  auto wall = [&](const Troubles& present) {
-    return true_figures(scenario, scenario.shape, scenario.troubles, present).wall;
-  };
-  auto cost_of_workers = [&](const Troubles& present) {
-    return wall(present) - wall(without(present, workers));
-  };
-  const double nothing = 0.005 * wall(scenario.troubles);
-  return cost_of_workers(scenario.troubles) > nothing ||
-         cost_of_workers(without(scenario.troubles, trouble)) <= nothing;
+  if (trouble == Trouble::kLoaderWorkers || !scenario.troubles.contains(Trouble::kLoaderWorkers))
+    return true;
+  const double late = late_batches(scenario, scenario.troubles);
+  return late > 0.95 || late_batches(scenario, without(scenario.troubles, trouble)) < late + 0.01;
 }
 
 bool near(double value, double least, double most, double wall) {
@@ -157,7 +164,7 @@ Figures run_job(const Scenario& scenario, const Troubles& present) {
   NameTable names;
   const std::vector<Record> records = trace(program, run, scenario.tracer, names);
   EngineOptions options;
-  options.range_rules = {std::string{kLoggerRule}};
+  options.range_rules.assign(kRangeRules.begin(), kRangeRules.end());
   options.launch_queue_depth = scenario.shape.queue_depth;
   const auto analysis = testing::analyse(records, names, options);
   const auto ledgers = testing::ledgers_of(analysis, DeviceId{scenario.device});

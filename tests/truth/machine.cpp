@@ -136,6 +136,7 @@ class Simulation {
 
   bool take(std::uint32_t index, std::uint32_t semaphore) {
     Semaphore& sem = semaphores_[semaphore];
+    run_.taken.push_back({semaphore, hosts_[index].now, sem.count == 0});
     if (sem.count == 0) {
       sem.waiting.push_back(index);
       return false;

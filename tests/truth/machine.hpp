@@ -46,10 +46,18 @@ struct Marked {
   TimePoint at;
 };
 
+/// A semaphore was taken.
+struct Taken {
+  std::uint32_t semaphore = 0;
+  TimePoint asked;
+  bool waited = false;
+};
+
 struct History {
   std::vector<Call> calls;            ///< in the order in which they began
   std::vector<Operation> operations;  ///< in the order in which they were queued
   std::vector<RangeSpan> ranges;
+  std::vector<Taken> taken;
   std::vector<Marked> marks;  ///< iteration i ends at marks[i]
 };
 

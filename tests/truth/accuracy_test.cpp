@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// How often the engine is right where nobody can be right always: harder settings, several troubles
+// at once, random jobs. Each test prints what is wrong and demands no less than has been reached;
+// `truth_benchmark` prints the same as a table.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "scenarios.hpp"
+
+namespace gpudiag::truth {
+namespace {
+
+struct Score {
+  std::size_t troubles = 0;
+  std::size_t right = 0;
+  std::size_t unsound = 0;
+  std::string wrong;
+
+  double share() const { return static_cast<double>(right) / static_cast<double>(troubles); }
+};
+
+Score score(const std::vector<Scenario>& scenarios) {
+  Score result;
+  for (const Scenario& scenario : scenarios) {
+    for (const Verdict& verdict : judge(scenario)) {
+      ++result.troubles;
+      result.right += verdict.right() ? 1 : 0;
+      result.unsound += verdict.sound() ? 0 : 1;
+      if (!verdict.right())
+        result.wrong += fmt::format("  {}: {}\n", name_of(scenario), explain(verdict));
+    }
+  }
+  fmt::print("{} of {} causes right\n{}", result.right, result.troubles, result.wrong);
+  return result;
+}
+
+TEST(Accuracy, InHarderSettings) {
+  const Score result = score(hard_scenarios());
+  EXPECT_GE(result.troubles, 150u);
+  EXPECT_EQ(result.unsound, 0u) << result.wrong;
+  EXPECT_GE(result.share(), 0.96) << result.wrong;
+}
+
+TEST(Accuracy, WithTwoTroublesAtOnce) {
+  const Score result = score(pair_scenarios());
+  EXPECT_GE(result.troubles, 140u);
+  EXPECT_EQ(result.unsound, 0u) << result.wrong;
+  EXPECT_GE(result.share(), 0.95) << result.wrong;
+}
+
+TEST(Accuracy, OnRandomJobs) {
+  std::vector<Scenario> jobs;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) jobs.push_back(random_scenario(seed));
+  const Score result = score(jobs);
+  EXPECT_GE(result.troubles, 380u);
+  EXPECT_EQ(result.unsound, 0u) << result.wrong;
+  EXPECT_GE(result.share(), 0.95) << result.wrong;
+}
+
+}  // namespace
+}  // namespace gpudiag::truth
