@@ -32,6 +32,8 @@ APIS = {
                   "cudaDriverGetVersion", "cudaGetDriverEntryPoint",
                   "cudaGetDriverEntryPointByVersion", "cudaProfilerStart", "cudaProfilerStop",
                   "cudaThreadExchangeStreamCaptureMode", "cudaGetExportTable"},
+        # Have something to say where there is no device.
+        "copes_without": {"cudaGetDeviceCount"},
         # Hand out the last error and do not make a new one.
         "queries": {"cudaGetLastError", "cudaPeekAtLastError"},
         # Written by hand: they return no error, or are nvcc's own.
@@ -46,6 +48,7 @@ APIS = {
         "unsupported": "CUDA_ERROR_NOT_SUPPORTED",
         "light": {"cuInit", "cuDriverGetVersion", "cuGetErrorString", "cuGetErrorName",
                   "cuGetProcAddress", "cuGetProcAddress_v2", "cuGetExportTable"},
+        "copes_without": set(),
         "queries": set(),
         "by_hand": set(),
     },
@@ -135,7 +138,8 @@ def entry_point(api, name, function, plain, void):
     out = [f'extern "C" SIMGPU_EXPORT {result} {symbol}({args}) __asm__("{function.name}");',
            f'extern "C" SIMGPU_EXPORT {result} {symbol}({args}) {{',
            f'  static EntryPoint entry{{{domain}, {function.cbid}, "{function.name}", '
-           f'{"false" if light else "true"}}};']
+           f'{"false" if light else "true"}, '
+           f'{"true" if function.plain in api["copes_without"] else "false"}}};']
     pointer = "nullptr"
     call = f"{api['unsupported']}"
     if function.fields:

@@ -26,6 +26,7 @@ struct EntryPoint {
   std::uint32_t cbid;
   const char* name;
   bool needs_device = true;  // false for those that work before and without initialisation
+  bool copes_without = false;  // runs even where initialisation fails, to say so in its outputs
 
   std::atomic<bool> prepared{false};  // release: publishes the two fields below
   Fault* fault = nullptr;
@@ -60,7 +61,7 @@ template <typename Body>
 int run_call(EntryPoint& entry, const void* params, const char* symbol, Body&& body) {
   ThreadState& thread = thread_state();
   if (entry.needs_device && !g_ready.load(std::memory_order_acquire)) {
-    if (const int error = initialise_driver()) {
+    if (const int error = initialise_driver(); error != 0 && !entry.copes_without) {
       if (entry.domain == ApiDomain::runtime) thread.last_error = error;
       return error;
     }

@@ -2,6 +2,7 @@
 //
 // Devices, contexts and streams: how they come into being and what ids they have.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "engine.hpp"
@@ -16,7 +17,8 @@ namespace {
 // CUPTI numbers the default stream of a context 7 and explicit ones from 13 on.
 constexpr std::uint32_t kLegacyStreamId = 7;
 
-Device* make_device(std::uint32_t id) {
+// `slot` is where the device sits in the machine, `id` its number in this process.
+Device* make_device(std::uint32_t id, std::uint32_t slot) {
   auto* device = new Device;
   device->id = id;
   DeviceDescription& d = device->description;
@@ -29,15 +31,38 @@ Device* make_device(std::uint32_t id) {
   d.compute_major = 9;
   d.compute_minor = 0;
   d.l2_bytes = 50U << 20;
-  d.pci_bus_id = 0x10 + id;
-  const std::uint64_t half[2] = {mix(0x51u + id), mix(0xa7u + id)};
+  d.pci_bus_id = 0x10 + slot;
+  const std::uint64_t half[2] = {mix(0x51u + slot), mix(0xa7u + slot)};
   std::memcpy(d.uuid, half, sizeof half);
   return device;
 }
 
+// Which of the machine's devices this process sees, in its order: CUDA_VISIBLE_DEVICES, a list of
+// numbers. As with the driver, the first entry that is none ends the list.
+std::vector<std::uint32_t> visible_devices() {
+  std::vector<std::uint32_t> visible;
+  const char* list = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (list == nullptr) {
+    for (std::uint32_t slot = 0; slot < options().devices; ++slot) visible.push_back(slot);
+    return visible;
+  }
+  for (const char* at = list; *at != '\0';) {
+    char* end = nullptr;
+    const long slot = std::strtol(at, &end, 10);
+    const bool known = end != at && slot >= 0 && slot < long{options().devices} &&
+                       (*end == ',' || *end == '\0');
+    if (!known) break;
+    visible.push_back(static_cast<std::uint32_t>(slot));
+    at = *end == ',' ? end + 1 : end;
+  }
+  return visible;
+}
+
 std::vector<Device*> make_devices() {
   std::vector<Device*> devices;
-  for (std::uint32_t id = 0; id < options().devices; ++id) devices.push_back(make_device(id));
+  for (const std::uint32_t slot : visible_devices()) {
+    devices.push_back(make_device(static_cast<std::uint32_t>(devices.size()), slot));
+  }
   return devices;
 }
 

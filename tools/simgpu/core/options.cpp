@@ -60,7 +60,7 @@ Options read_options() {
   o.noise = std::min(1.0, real("SIMGPU_NOISE", 0.01));
   o.launch_latency_ns = static_cast<std::int64_t>(real("SIMGPU_LAUNCH_LATENCY_NS", 2500));
   o.queue_depth = std::max(1U, static_cast<std::uint32_t>(real("SIMGPU_QUEUE_DEPTH", 1024)));
-  o.max_moved_bytes = bytes("SIMGPU_MAX_MOVED_BYTES", std::uint64_t{1} << 20);
+  o.max_moved_bytes = bytes("SIMGPU_MAX_MOVED_BYTES", std::uint64_t{256} << 10);
   o.costs = text("SIMGPU_COSTS", "");
   o.truth_path = with_process_id(text("SIMGPU_TRUTH", ""));
   return o;

@@ -16,7 +16,7 @@ struct Options {
   double noise;                    // SIMGPU_NOISE, relative; default 0.01
   std::int64_t launch_latency_ns;  // SIMGPU_LAUNCH_LATENCY_NS; default 2500
   std::uint32_t queue_depth;       // SIMGPU_QUEUE_DEPTH, launches a stream; default 1024
-  std::uint64_t max_moved_bytes;   // SIMGPU_MAX_MOVED_BYTES, really moved by a copy; default 1 MiB
+  std::uint64_t max_moved_bytes;   // SIMGPU_MAX_MOVED_BYTES, really moved by a copy; default 256 KiB
   std::string costs;               // SIMGPU_COSTS: rules, or a file of rules
   std::string truth_path;          // SIMGPU_TRUTH; %p stands for the process id
 };

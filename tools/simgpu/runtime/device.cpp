@@ -10,6 +10,8 @@
 
 SIMGPU_RUNTIME(cudaGetDeviceCount) {
   if (p.count == nullptr) return cudaErrorInvalidValue;
+  *p.count = 0;
+  if (const int error = initialise_driver()) return as_error(error);
   *p.count = static_cast<int>(all_devices().size());
   return cudaSuccess;
 }

@@ -81,6 +81,13 @@ int fork_child() {
   return train();
 }
 
+int count() {
+  int devices = 99;
+  const cudaError_t error = cudaGetDeviceCount(&devices);
+  std::printf("%s %d\n", cudaGetErrorName(error), devices);
+  return 0;
+}
+
 int mallocs() {
   for (int i = 0; i < 4; ++i) {
     void* memory = nullptr;
@@ -111,6 +118,7 @@ int main(int argc, char** argv) {
   if (std::strcmp(what, "hang") == 0) return hang();
   if (std::strcmp(what, "sticky") == 0) return sticky();
   if (std::strcmp(what, "fork") == 0) return fork_child();
+  if (std::strcmp(what, "count") == 0) return count();
   if (std::strcmp(what, "mallocs") == 0) return mallocs();
   if (std::strcmp(what, "events") == 0) return events();
   if (std::strcmp(what, "quick_exit") == 0) {

@@ -82,6 +82,19 @@ TEST(Program, WithoutADeviceHearsSo) {
   EXPECT_EQ(done.status, 3);
 }
 
+TEST(Program, CountsItsDevicesEvenWhereThereAreNone) {
+  EXPECT_EQ(run("SIMGPU_DEVICES=3", "count").output, "cudaSuccess 3\n");
+  EXPECT_EQ(run("SIMGPU_DEVICES=0", "count").output, "cudaErrorNoDevice 0\n");
+}
+
+TEST(Program, SeesTheVisibleDevicesOnly) {
+  EXPECT_EQ(run("SIMGPU_DEVICES=4 CUDA_VISIBLE_DEVICES=2,0", "count").output, "cudaSuccess 2\n");
+  EXPECT_EQ(run("SIMGPU_DEVICES=4 CUDA_VISIBLE_DEVICES=1,9,0", "count").output,
+            "cudaSuccess 1\n");
+  EXPECT_EQ(run("SIMGPU_DEVICES=4 CUDA_VISIBLE_DEVICES=", "count").output,
+            "cudaErrorNoDevice 0\n");
+}
+
 TEST(Program, MayForkAndTheChildIsTold) {
   const Outcome done = run("", "fork");
   EXPECT_EQ(done.output, "child 7\ntrained\n");
