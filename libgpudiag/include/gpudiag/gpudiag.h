@@ -94,8 +94,9 @@ GPUDIAG_API void gpudiag_options_init(gpudiag_options* options, size_t size);
  *  Safe at any time, before CUDA is used as well as after; kernels launched before are not seen. */
 GPUDIAG_API gpudiag_status gpudiag_start(const gpudiag_options* options);
 
-/** Delivers and writes what has been recorded and ends the session, if this process owns one; waits
- *  at most two seconds for records that are still with the driver. A session may be started again. */
+/** Ends the session that gpudiag_start() began and writes what has been recorded; waits at most two
+ *  seconds for records that are still with the driver. A session may be started again. One that was
+ *  there already (GPUDIAG_RUNNING) is not the program's to end: it runs on until exit. */
 GPUDIAG_API void gpudiag_stop(void);
 
 /** 1 while a session records in this process, else 0. */

@@ -18,6 +18,10 @@ namespace {
 
 using Table = gpudiag_api_v1_table;
 
+// This copy's table. Not by gpudiag_api_v1(): in a process with several copies that name may lead to
+// another one's.
+extern Table g_table;
+
 constexpr std::uintptr_t kApiDomain = 0;  // ranges of the API nest apart from NVTX's
 
 // Where the public calls go: this copy's table, another copy's, or nowhere. `g_looked` is set once the
@@ -25,6 +29,8 @@ constexpr std::uintptr_t kApiDomain = 0;  // ranges of the API nest apart from N
 // filled before it can be called.
 std::atomic<const Table*> g_target{nullptr};
 std::atomic<bool> g_looked{false};
+// A session that gpudiag_start() of this copy began; one that was injected is not the program's to stop.
+std::atomic<bool> g_started_by_program{false};
 
 void adopt(const Table* owner) {
   g_target.store(owner, std::memory_order_release);
@@ -37,7 +43,7 @@ const Table* target() noexcept {
   if (g_looked.load(std::memory_order_relaxed)) return nullptr;
   g_looked.store(true, std::memory_order_relaxed);
   try {
-    const Table* owner = find_session(*gpudiag_api_v1());
+    const Table* owner = find_session(g_table);
     if (owner != nullptr) g_target.store(owner, std::memory_order_release);
     return owner;
   } catch (...) {
@@ -45,10 +51,17 @@ const Table* target() noexcept {
   }
 }
 
+gpudiag_options blank_options() {
+  gpudiag_options blank{};
+  blank.size = sizeof blank;
+  blank.budget = -1;
+  blank.rank = -1;
+  return blank;
+}
+
 /// The fields of a caller whose struct may be shorter than ours.
 gpudiag_options complete(const gpudiag_options* given) {
-  gpudiag_options options;
-  gpudiag_options_init(&options, sizeof options);
+  gpudiag_options options = blank_options();
   if (given == nullptr || given->size < sizeof given->size) return options;
   std::memcpy(&options, given, std::min(given->size, sizeof options));
   return options;
@@ -85,7 +98,7 @@ std::string_view view(const char* text) {
 // What this copy does when it owns the session.
 gpudiag_status own_start(const gpudiag_options* given) {
   try {
-    Table& mine = *gpudiag_api_v1();
+    Table& mine = g_table;
     LiveSession& session = LiveSession::instance();
     if (session.forked()) return GPUDIAG_FORKED;
     const Table* owner = claim_session(mine);
@@ -103,7 +116,7 @@ void own_stop() {
     LiveSession& session = LiveSession::instance();
     if (!session.active()) return;
     session.stop();
-    if (!session.active()) release_session(*gpudiag_api_v1());
+    if (!session.active()) release_session(g_table);
   } catch (...) {
   }
 }
@@ -138,17 +151,20 @@ gpudiag_api_v1_table* gpudiag_api_v1(void) { return &g_table; }
 
 void gpudiag_options_init(gpudiag_options* options, std::size_t size) {
   if (options == nullptr || size < sizeof options->size) return;
-  gpudiag_options blank{};
-  blank.budget = -1;
-  blank.rank = -1;
+  const gpudiag_options blank = blank_options();
   std::memcpy(options, &blank, std::min(size, sizeof blank));
   if (size > sizeof blank) std::memset(reinterpret_cast<char*>(options) + sizeof blank, 0, size - sizeof blank);
   options->size = size;
 }
 
-gpudiag_status gpudiag_start(const gpudiag_options* options) { return own_start(options); }
+gpudiag_status gpudiag_start(const gpudiag_options* options) {
+  const gpudiag_status status = own_start(options);
+  if (status == GPUDIAG_OK) g_started_by_program.store(true, std::memory_order_relaxed);
+  return status;
+}
 
 void gpudiag_stop(void) {
+  if (!g_started_by_program.exchange(false, std::memory_order_relaxed)) return;
   if (const auto* table = target()) table->stop();
 }
 int gpudiag_active(void) {
@@ -157,7 +173,9 @@ int gpudiag_active(void) {
 }
 int gpudiag_version(void) { return GPUDIAG_API_VERSION; }
 
-void gpudiag_step(void) { gpudiag_step_number(kNoIndex); }
+void gpudiag_step(void) {
+  if (const auto* table = target()) table->step(kNoIndex);
+}
 void gpudiag_step_number(std::uint64_t number) {
   if (const auto* table = target()) table->step(number);
 }
@@ -185,7 +203,7 @@ void gpudiag_on_iteration(gpudiag_iteration_callback callback, void* user) {
 /* For libgpudiag_inject.so, which forwards the entry points of the driver and of NVTX. */
 
 /* 1 where a session runs or is not wanted, 0 where it failed (which has been said). */
-GPUDIAG_API int gpudiag_inject_cuda(void) { return gpudiag_start(nullptr) == GPUDIAG_FAILED ? 0 : 1; }
+GPUDIAG_API int gpudiag_inject_cuda(void) { return own_start(nullptr) == GPUDIAG_FAILED ? 0 : 1; }
 
 /* Always 1: NVTX would unload the injected library, and ours stays for good. */
 GPUDIAG_API int gpudiag_inject_nvtx(const void* (*get_export_table)(std::uint32_t)) {

@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <exception>
+#include <utility>
 
 #include "fmt/format.h"
 #include "sources/host/now.hpp"
@@ -85,7 +86,7 @@ gpudiag_status LiveSession::start_locked(const OptionOverrides& overrides) {
   {
     const std::lock_guard lock{wake_};
     if (!drained_) {
-      complain("cannot start again: the last session's thread is still waiting for the driver");
+      if (!std::exchange(told_busy_, true)) complain("cannot start again yet: the last session is still being closed");
       return GPUDIAG_FAILED;
     }
   }
@@ -187,7 +188,7 @@ void LiveSession::stop() {
   wait.unlock();
   set_host_log(false);
   if (drained) pipeline_.reset();
-  else complain("the driver keeps records back; leaving without the last iterations");
+  else complain("the last iterations are not ready within two seconds; not waiting any longer");
   state_.store(State::kIdle, std::memory_order_release);
 }
 

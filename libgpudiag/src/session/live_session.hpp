@@ -62,6 +62,7 @@ class LiveSession {
   bool drained_ = true;                      // the drain thread has closed the books (or never began)
   std::atomic<std::thread::native_handle_type> drain_thread_{};
   bool hooks_installed_ = false;
+  bool told_busy_ = false;
 };
 
 }  // namespace gpudiag

@@ -281,7 +281,8 @@ TEST_F(CuptiDecode, SyncIdsOfAnOlderCuptiAreNotRead) {
   sync.end = kEpoch + 900;
   append(sync);
   append_call(CUPTI_RUNTIME_TRACE_CBID_cudaEventSynchronize_v3020, 9, 290, 910);
-  EXPECT_EQ(decode().size(), 2u);
+  decode();
+  EXPECT_EQ(decode().size(), 2u);  // the wait names no device that is known, and is passed on a round later
 }
 
 TEST_F(CuptiDecode, OnlyCuptisOwnOverheadIsOurs) {

@@ -116,6 +116,7 @@ class CuptiSource::Impl {
   void yield_subscriber();
   void decode_filled(RecordSink& sink);
   void report_losses(RecordSink& sink);
+  void emit_lost(std::uint64_t count, RecordSink& sink);
 
   CallbackSubscriber subscriber_;
   std::vector<CUpti_ActivityKind> enabled_;
@@ -270,11 +271,14 @@ void CuptiSource::Impl::report_losses(RecordSink& sink) {
   std::size_t dropped = 0;
   if (cupti_.dropped_records != nullptr && cupti_.dropped_records(nullptr, 0, &dropped) != CUPTI_SUCCESS) dropped = 0;
   const std::uint64_t lost = dropped + pool_->take_sacrificed_bytes() / kTypicalRecordBytes;
-  if (lost == 0) return;
+  if (lost != 0) emit_lost(lost, sink);
+}
+
+void CuptiSource::Impl::emit_lost(std::uint64_t count, RecordSink& sink) {
   Record record;
   record.kind = RecordKind::kLost;
   record.start = record.end = now();
-  record.value = lost;
+  record.value = count;
   sink.add(record);
 }
 
@@ -302,6 +306,11 @@ void CuptiSource::Impl::force_out(RecordSink& sink) {
   decode_filled(sink);
   decoder_->finish_round(sink);  // those that still wait have had their round
   report_losses(sink);
+  const std::size_t missing = pool_->held();
+  if (missing == 0) return;
+  note("buffers_missing", fmt::format("{} buffers of records never came back: another profiler took them, or the "
+                                      "driver kept them", missing));
+  emit_lost(missing, sink);  // at the least
 }
 
 CuptiSource::CuptiSource(NameTable& names) : impl_{std::make_unique<Impl>(names)} {}
