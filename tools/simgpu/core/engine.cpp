@@ -96,8 +96,8 @@ Operation* Engine::create(OperationKind kind, Stream& stream, std::uint32_t corr
 
 void Engine::add_gate(Operation& operation, Operation* before) {
   if (before == nullptr) return;
-  if (before->resolved && before->end_ns <= operation.queued_ns) return;  // holds nothing back
-  if (truth_enabled()) operation.edges.push_back(before->record.id);
+  const bool had_ended = before->resolved && before->end_ns <= operation.queued_ns;
+  if (truth_enabled() && !had_ended) operation.edges.push_back(before->record.id);
   if (before->resolved) {
     operation.gate_ns = std::max(operation.gate_ns, before->end_ns);
   } else {

@@ -160,6 +160,7 @@ class Launch {
     Operation* end = engine.create(OperationKind::graph_launch, stream_, correlation_id_);
     end->record.graph_id = exec_.id;
     end->graph_begin = begin;  // takes over our reference
+    end->earliest_ns = 0;      // it ends with its last node, however late the host got here
     engine.enqueue(end, held_);
     engine.release(exec_.last_launch);
     exec_.last_launch = end;

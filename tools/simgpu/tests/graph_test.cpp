@@ -89,6 +89,23 @@ TEST_F(GraphTest, NodesKeepTheirIdsOverLaunches) {
   EXPECT_GE(kernels[1].start_ns, kernels[0].end_ns) << "one graph does not overlap itself";
 }
 
+// Nodes this short have ended before the host has queued the rest of the graph.
+TEST_F(GraphTest, NodesFollowEachOtherHoweverLateTheHostQueuesThem) {
+  constexpr std::size_t kNodes = 300;
+  begin();
+  for (std::size_t i = 0; i < kNodes; ++i) ASSERT_EQ(launch_timed(1, stream_), cudaSuccess);
+  end();
+  Recording recording;
+  launch();
+  recording.finish();
+  const auto kernels = recording.kernels();
+  ASSERT_EQ(kernels.size(), kNodes);
+  for (std::size_t i = 1; i < kNodes; ++i) {
+    ASSERT_EQ(kernels[i].start_ns, kernels[i - 1].end_ns) << "node " << i;
+  }
+  EXPECT_EQ(recording.operations(OperationKind::graph_launch).at(0).end_ns, kernels.back().end_ns);
+}
+
 TEST_F(GraphTest, AForkByEventsRunsInParallelAndJoins) {
   TestStream side;
   cudaEvent_t fork = nullptr;
