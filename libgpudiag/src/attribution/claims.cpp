@@ -82,9 +82,10 @@ void charge_claims(Account& account, const Claims& claims, const HostLine* line)
 
 }  // namespace
 
-void Claims::open(TimePoint at) {
-  fill(frontier_, at.ns);
-  after_ = balance_ = claims_ = Lanes{};
+void Claims::open(TimePoint at, const Lanes& in) {
+  frontier_ = in;
+  for (std::size_t w = 0; w < kWorldCount; ++w) after_[w] = at.ns - in[w];
+  balance_ = claims_ = Lanes{};
 }
 
 void Claims::pass(const Arrival& end) {

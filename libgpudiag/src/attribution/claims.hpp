@@ -19,8 +19,8 @@ struct Gap {
 /// Follows the shift of a device's frontier from gap to gap.
 class Claims {
  public:
-  /// The device is first used at `at`.
-  void open(TimePoint at);
+  /// The device is first used at `at`, in each world at `in`.
+  void open(TimePoint at, const Lanes& in);
   /// An operation of the chain began; calls in order of start.
   void pass(const Arrival& end);
   /// The claim of each cause on the gap, and in the world without host causes what remains of it.

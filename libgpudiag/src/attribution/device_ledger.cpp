@@ -47,7 +47,7 @@ void DeviceLedger::open(Replay& replay, Ties& ties, const Store& store) {
     boundary_ = charged_until_ = operation.start;
     fill(boundary_in_, operation.start.ns);
     if (operation.replayed) boundary_in_ = replay.operation(index).start_in;
-    claims_.open(boundary_);
+    claims_.open(boundary_, boundary_in_);
     return;
   }
 }

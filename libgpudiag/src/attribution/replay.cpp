@@ -141,15 +141,12 @@ void Replay::body(HostLine& line, const Call& call, TimePoint start, CallLabel l
   for (const Piece& piece : pieces_) apply(line, piece, !target);
 }
 
-CallLabel Replay::label_of(const Call& call, bool blocked, bool& owned) const {
+CallLabel Replay::label_of(const Call& call, bool blocked) const {
   const ThreadLabels& labels = labels_[call.thread];
   const CallLabel own = label_of_call(call.api, call.end - call.start, blocked, options_);
-  owned = false;
   if (labels.empty()) return own;
-  if (const auto* owner = ThreadLabels::at(labels.owners(), call.start)) {
-    owned = true;
+  if (const auto* owner = ThreadLabels::at(labels.owners(), call.start))
     return {owner->label.cause, owner->label.sub_cause};
-  }
   const auto* weak = ThreadLabels::at(labels.weak(), call.start);
   if (weak != nullptr && (own.cause == Cause::kLaunchOverhead || own.cause == weak->label.cause))
     return {weak->label.cause, weak->label.sub_cause};
@@ -244,12 +241,17 @@ std::optional<Arrival> Replay::target_of(const Call& call, TimePoint start) {
   }
 }
 
-bool Replay::copy_blocks(const Call& call) const {
-  if (call.first_operation == kNone) return false;
+// A copy of pageable memory, or a synchronous one, that was under way while its call ran held the
+// call up, if only by staging; where it was done by then the call waited for it.
+Replay::CopyWait Replay::copy_wait(const Call& call) const {
+  if (call.first_operation == kNone) return CopyWait::kNever;
   const Operation& operation = store_.operations[call.first_operation];
-  if (operation.kind != RecordKind::kMemcpy || operation.end > call.end) return false;
-  return call.api == ApiClass::kMemcpy ||
-         (call.api == ApiClass::kMemcpyAsync && (operation.flags & record_flag::kPageable) != 0);
+  const bool may_block =
+      call.api == ApiClass::kMemcpy ||
+      (call.api == ApiClass::kMemcpyAsync && (operation.flags & record_flag::kPageable) != 0);
+  if (operation.kind != RecordKind::kMemcpy || !may_block) return CopyWait::kNever;
+  if (operation.end <= call.end) return CopyWait::kUntilDone;
+  return operation.start < call.end ? CopyWait::kWhileStaged : CopyWait::kNever;
 }
 
 // A few bytes read back and waited for at once: `.item()` where no operator range says so.
@@ -410,9 +412,9 @@ void Replay::replay_driver(Index call_index, Index line_index) {
   const Lanes entered = beside ? line.before : line.shift;
   TimePoint start = std::max(call.start, std::min(line.at, call.end));
   const bool ends_before = call.end <= line.at;
-  const bool blocks = copy_blocks(call);
-  bool owned = false;
-  const CallLabel label = label_of(call, blocks, owned);
+  const CopyWait copy = copy_wait(call);
+  const bool blocks = copy == CopyWait::kUntilDone;
+  const CallLabel label = label_of(call, copy != CopyWait::kNever);
 
   if (call.first_operation == kNone) {
     if (!ends_before) body(line, call, line.at, label, target_of(call, line.at));

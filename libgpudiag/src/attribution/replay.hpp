@@ -84,6 +84,9 @@ class Replay {
   void resize() { operations_.resize(store_.operations.size()); }
 
  private:
+  /// How a copy holds up the call that asks for it.
+  enum class CopyWait : std::uint8_t { kNever, kWhileStaged, kUntilDone };
+
   struct Event {
     CorrelationId record{};
     Index stream = kNone;
@@ -114,12 +117,12 @@ class Replay {
   void replay_driver(Index call_index, Index line_index);
   void replay_side(Index call_index, Index line_index);
   TimePoint wait_for_queue(HostLine& line, const Call& call, TimePoint start, Index device);
-  CallLabel label_of(const Call& call, bool blocked, bool& owned) const;
+  CallLabel label_of(const Call& call, bool blocked) const;
   std::optional<Arrival> target_of(const Call& call, TimePoint start);
   std::optional<Arrival> stream_target(const Call& call, TimePoint start);
   std::optional<Arrival> event_target(const Call& call, TimePoint start);
   std::optional<Arrival> device_target(const Call& call, Index device);
-  bool copy_blocks(const Call& call) const;
+  CopyWait copy_wait(const Call& call) const;
   bool is_item_copy(Index call_index) const;
   WorldMask worlds_without_copy(Index call_index, const Operation& copy, bool blocked) const;
   Arrival launch_of(const Call& call, const Operation& operation, TimePoint start,

@@ -151,7 +151,15 @@ std::uint64_t Store::join_operations() {
   return duplicates;
 }
 
+// Where several records carry one id the choice must not hang on the order of delivery.
 void Store::join_syncs() {
+  const auto before = [](const SyncPoint& a, const SyncPoint& b) {
+    return std::tie(a.end, a.event, a.record_correlation, a.kind, a.correlation) <
+           std::tie(b.end, b.event, b.record_correlation, b.kind, b.correlation);
+  };
+  for (auto* points : {&syncs, &event_records})
+    if (!std::is_sorted(points->begin(), points->end(), before))
+      std::sort(points->begin(), points->end(), before);
   for (Index i = 0; i < syncs.size(); ++i)
     if (const Index call = find(syncs[i].correlation); call != kNone) calls[call].sync = i;
   for (Index i = 0; i < event_records.size(); ++i)

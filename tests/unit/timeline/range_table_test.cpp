@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "timeline/range_table.hpp"
+
+#include <gtest/gtest.h>
+
+namespace gpudiag {
+namespace {
+
+RangeLabel label_of(std::string_view name, const std::vector<std::string>& rules = {},
+                    const std::string& pattern = {}) {
+  NameTable names;
+  Record range;
+  range.kind = RecordKind::kRange;
+  range.name = names.intern(name);
+  RangeTable table(rules, pattern, names);
+  return table.label_of(range);
+}
+
+TEST(RangeTable, LoaderOfOneProcessIsInlineAndOfWorkersWaits) {
+  const auto single = label_of("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+  EXPECT_EQ(single.cause, Cause::kDataLoading);
+  EXPECT_EQ(single.mode, BatchMode::kInline);
+  const auto workers = label_of("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__");
+  EXPECT_EQ(workers.cause, Cause::kDataLoading);
+  EXPECT_EQ(workers.mode, BatchMode::kWait);
+}
+
+TEST(RangeTable, GenericLoadingRangeIsInline) {
+  for (const auto* name : {"data_loading", "next_batch", "dataloader", "## load_batch ##"}) {
+    EXPECT_EQ(label_of(name).meaning, RangeMeaning::kOwner) << name;
+    EXPECT_EQ(label_of(name).cause, Cause::kDataLoading) << name;
+    EXPECT_EQ(label_of(name).mode, BatchMode::kInline) << name;
+  }
+}
+
+TEST(RangeTable, ItemIsWeakSoThatAnAllocationInsideKeepsItsName) {
+  EXPECT_EQ(label_of("aten::item").meaning, RangeMeaning::kWeak);
+  EXPECT_EQ(label_of("aten::_local_scalar_dense").cause, Cause::kSync);
+}
+
+TEST(RangeTable, StepsOfTheProfilerAndNumberedRangesAreIterations) {
+  EXPECT_EQ(label_of("ProfilerStep#17").mark, MarkSource::kProfilerStep);
+  EXPECT_EQ(label_of("iteration 12").meaning, RangeMeaning::kIteration);
+  EXPECT_EQ(label_of("train_step#3").mark, MarkSource::kPattern);
+  EXPECT_EQ(label_of("optimizer step").meaning, RangeMeaning::kNothing);
+  EXPECT_EQ(label_of("aten::mm").meaning, RangeMeaning::kNothing);
+}
+
+TEST(RangeTable, UsersPatternStandsForTheBuiltInOne) {
+  EXPECT_EQ(label_of("epoch/7", {}, "^epoch/[0-9]+$").meaning, RangeMeaning::kIteration);
+  EXPECT_EQ(label_of("iteration 12", {}, "^epoch/[0-9]+$").meaning, RangeMeaning::kNothing);
+}
+
+TEST(RangeTable, UsersRuleComesFirst) {
+  const auto label = label_of("torch.save", {"^torch\\.save$=data_loading:too_few_workers"});
+  EXPECT_EQ(label.cause, Cause::kDataLoading);
+  EXPECT_EQ(label.sub_cause, SubCause::kTooFewWorkers);
+  EXPECT_EQ(label.mode, BatchMode::kWait);
+}
+
+TEST(RangeTable, RuleThatCannotBeReadIsNamedAndTheOthersStand) {
+  NameTable names;
+  RangeTable table({"(=sync", "x=nonsense", "no rule", "mine=checkpoint"}, "", names);
+  EXPECT_EQ(table.errors().size(), 3u);
+  Record range;
+  range.name = names.intern("mine");
+  EXPECT_EQ(table.label_of(range).cause, Cause::kCheckpoint);
+}
+
+TEST(RangeTable, CauseThatTheRecordCarriesBeatsItsName) {
+  NameTable names;
+  RangeTable table({}, "", names);
+  Record range;
+  range.name = names.intern("torch.save");
+  range.cause = static_cast<std::uint8_t>(Cause::kCommunicationWait) + 1;
+  EXPECT_EQ(table.label_of(range).cause, Cause::kCommunicationWait);
+}
+
+TEST(RangeTable, NumberStandsAtTheEndOfAName) {
+  EXPECT_EQ(number_in("ProfilerStep#1009"), 1009u);
+  EXPECT_EQ(number_in("step"), std::nullopt);
+  EXPECT_EQ(number_in(""), std::nullopt);
+  EXPECT_EQ(number_in("step 99999999999999999999999"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace gpudiag
