@@ -50,6 +50,21 @@ class Ledger(LiveTest):
                 self.assertTrue(iteration["valid"], iteration)
             self.assertEqual(sum(i["operations"] for i in iterations), 30 * 9)
 
+    def test_a_recording_gives_the_very_iterations_of_the_run(self):
+        command = pathlib.Path(os.environ.get("GPUDIAG_COMMAND", ""))
+        if not command.is_file():
+            self.skipTest("the gpudiag command is not built")
+        with Folder() as folder:
+            self.untouched("for", 1.5, GPUDIAG_DIR=folder.path, GPUDIAG_RECORD="on")
+            recording = next(folder.path.glob("*.gpudiag"))
+            live = next(folder.path.glob("*.jsonl")).read_bytes().splitlines()
+            again = subprocess.run(
+                [command, "analyze", recording, "--format", "jsonl"], capture_output=True, check=True
+            ).stdout.splitlines()
+            of = [[line for line in lines if b"gpudiag.iteration/1" in line] for lines in (live, again)]
+            self.assertGreater(len(of[0]), 50)
+            self.assertEqual(of[0], of[1])
+
     def test_log_every_prints_a_line_for_each_iteration(self):
         lines = job("train", 12, GPUDIAG_LOG="every").ours
         self.assertEqual(sum(" iter " in line for line in lines), 12, lines)

@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   int* value = nullptr;
   if (cudaMalloc(&value, sizeof *value) != cudaSuccess) return 2;
   std::atomic<bool> stop{false};
+  std::atomic<int> steps{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t)
     threads.emplace_back([&, t] {
@@ -30,9 +31,12 @@ int main(int argc, char** argv) {
         const gpudiag::Range range{"batch", gpudiag::Cause::kDataLoading};
         work<<<1, 1, 0, stream>>>(value);
         cudaStreamSynchronize(stream);
-        if (t == 0) gpudiag::step();
+        if (t != 0) continue;
+        gpudiag::step();
+        ++steps;
       }
     });
+  while (steps < 20) std::this_thread::yield();
   int started = 0;
   for (int i = 0; i < rounds; ++i) {
     const gpudiag::Session session;

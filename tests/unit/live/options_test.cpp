@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 namespace gpudiag {
 namespace {
 
@@ -103,6 +105,31 @@ TEST(Options, RecordingWithoutAFolderIsSaidAndLeftOut) {
 
 TEST(Options, AnEmptyVariableIsAsGoodAsNone) {
   EXPECT_TRUE(read({{"GPUDIAG_LOG", ""}, {"GPUDIAG_ENABLED", ""}}).settings.enabled);
+}
+
+/// One row of the table in docs/configuration.md.
+std::string row_of(const OptionSpec& spec) {
+  const auto code = [](std::string_view text) {
+    std::string escaped;
+    for (const char c : text) {
+      if (c == '|') escaped += '\\';
+      escaped += c;
+    }
+    return escaped.empty() ? escaped : "`" + escaped + "`";
+  };
+  return "| " + code(spec.name) + " | " + code(spec.values) + " | " + code(spec.default_value) + " | " +
+         std::string{spec.help} + " |";
+}
+
+TEST(Options, DocumentationHoldsEveryRowOfTheTableAndNoOther) {
+  std::ifstream file{GPUDIAG_DOCS "/configuration.md"};
+  ASSERT_TRUE(file.is_open());
+  std::vector<std::string> documented;
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("| `GPUDIAG_")) documented.push_back(line);
+  std::vector<std::string> expected;
+  for (const OptionSpec& spec : option_table()) expected.push_back(row_of(spec));
+  EXPECT_EQ(documented, expected);
 }
 
 TEST(Options, RankComesFromTheLaunchersVariables) {
