@@ -27,6 +27,12 @@ bool identity_holds(const IterationLedger& ledger) {
          ledger.wall == ledger.compute + ledger.communication + ledger.copy + ledger.idle;
 }
 
+bool agrees(const IterationLedger& ledger, const Window& window) {
+  return ledger.start == window.start && ledger.wall == window.wall() &&
+         ledger.compute == window.compute && ledger.copy == window.copy &&
+         ledger.communication == DurationNs{};
+}
+
 void add_truth(Figures& figures, const Window& window) {
   figures.wall += ns(window.wall());
   figures.compute += ns(window.compute);
@@ -176,7 +182,7 @@ Figures run_job(const Scenario& scenario, const Troubles& present) {
   for (std::size_t i = kFirstSteady; i + kCutAtEnd < windows.size(); ++i) {
     add_truth(figures, windows[i]);
     auto found = std::find_if(ledgers.begin(), ledgers.end(), [&](const IterationLedger& ledger) {
-      return ledger.start == windows[i].start && ledger.wall == windows[i].wall();
+      return agrees(ledger, windows[i]);
     });
     if (found == ledgers.end())
       figures.windows_agree = false;
@@ -265,7 +271,8 @@ std::string explain(const Verdict& verdict) {
                   share(verdict.most_charge));
   if (!verdict.worst_other.empty())
     text += fmt::format(", {} changed by {}", verdict.worst_other, share(verdict.worst_change));
-  if (!verdict.with.windows_agree) text += ", windows differ from what happened";
+  if (!verdict.with.windows_agree)
+    text += ", windows or what the device did in them differ from what happened";
   if (!verdict.with.identity_holds) text += ", the identity does not hold";
   if (verdict.with.valid != verdict.with.iterations)
     text += fmt::format(", {} of {} iterations valid", verdict.with.valid, verdict.with.iterations);

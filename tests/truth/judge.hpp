@@ -38,9 +38,10 @@ struct Figures {
   double engine_communication = 0;
   std::array<double, kCauseCount> charge{};  ///< the engine's idle_by_cause
   std::array<double, kCauseCount> replay_cost{};
-  std::size_t iterations = 0;   ///< of the truth, in the steady part
-  std::size_t valid = 0;        ///< that the engine found valid
-  bool windows_agree = false;   ///< every steady window, to the nanosecond
+  std::size_t iterations = 0;  ///< of the truth, in the steady part
+  std::size_t valid = 0;       ///< that the engine found valid
+  /// Every steady window and what the device did in it, to the nanosecond.
+  bool windows_agree = false;
   bool identity_holds = false;  ///< attribution.md section 2, in every ledger
 };
 

@@ -65,6 +65,11 @@ const std::vector<Setting>& hard_settings() {
       {"tiny_copies", [](Scenario& s) { s.shape.tiny_copies = true; }},
       {"full_queue", [](Scenario& s) { s.shape.queue_depth = 128; }},
       {"two_devices", [](Scenario& s) { s.shape.two_devices = true; }},
+      {"seen_on_second_device",
+       [](Scenario& s) {
+         s.shape.two_devices = true;
+         s.device = 1;
+       }},
       {"graphs", [](Scenario& s) { s.shape.graphs = true; }},
       {"wait_for_last_step", [](Scenario& s) { s.shape.wait_for_last_step = true; }},
       {"idle_syncs", [](Scenario& s) { s.shape.idle_syncs = 160; }, true},
