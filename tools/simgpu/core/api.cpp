@@ -47,7 +47,7 @@ void inject() {
 void at_exit() {
   if (g_is_child) return;
   Engine::get().shut_down();
-  flush_truth();
+  finish_truth();
 }
 
 void before_fork() { Engine::get().mutex().lock(); }

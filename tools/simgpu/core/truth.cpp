@@ -31,6 +31,7 @@ struct File {
   std::mutex mutex;
   fmt::memory_buffer buffer;
   int descriptor = -1;
+  bool at_exit = false;  // nobody will flush later: each line goes out at once
 };
 
 // Leaked on purpose: threads may still write while the process exits.
@@ -58,7 +59,7 @@ void line(fmt::format_string<Args...> format, Args&&... args) {
   const std::lock_guard guard(f.mutex);
   if (f.descriptor < 0) return;
   fmt::format_to(fmt::appender(f.buffer), format, std::forward<Args>(args)...);
-  if (f.buffer.size() >= kWriteBytes) write_out(f);
+  if (f.buffer.size() >= kWriteBytes || f.at_exit) write_out(f);
 }
 
 std::string quoted(std::string_view text) {
@@ -202,6 +203,16 @@ void flush_truth() {
   File& f = file();
   const std::lock_guard guard(f.mutex);
   if (f.descriptor >= 0) write_out(f);
+}
+
+void finish_truth() {
+  if (!g_truth_enabled) return;
+  File& f = file();
+  // A signal handler may have ended the process inside line(); lose the rest rather than hang.
+  const std::unique_lock guard(f.mutex, std::try_to_lock);
+  if (!guard.owns_lock() || f.descriptor < 0) return;
+  write_out(f);
+  f.at_exit = true;
 }
 
 void abandon_truth() {

@@ -33,6 +33,8 @@ void truth_fault(const Fault& fault, std::uint64_t operation_id);
 
 // Writes out what is buffered. [any thread]
 void flush_truth();
+// At exit: writes out what is buffered and from then on each line at once.
+void finish_truth();
 // In a forked child: the parent writes, the child does not.
 void abandon_truth();
 

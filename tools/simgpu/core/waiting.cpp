@@ -87,7 +87,13 @@ void Engine::wait_for_room(Lock& lock, Stream& stream) {
 
 void Engine::shut_down() {
   {
-    const Lock guard = lock();
+    // A signal handler may end the process while its thread holds the lock: never wait for ever.
+    Lock guard(mutex_, std::try_to_lock);
+    for (int tries = 0; !guard.owns_lock() && tries < 100; ++tries) {
+      sleep_until_ns(now_ns() + 1'000'000);
+      guard.try_lock();
+    }
+    if (!guard.owns_lock()) return;
     retire(now_ns());
     if (truth_enabled()) {
       for (const Stream* stream : working_) {
