@@ -244,14 +244,14 @@ std::optional<Arrival> Replay::target_of(const Call& call, TimePoint start) {
 // A copy of pageable memory, or a synchronous one, that was under way while its call ran held the
 // call up, if only by staging; where it was done by then the call waited for it.
 Replay::CopyWait Replay::copy_wait(const Call& call) const {
-  if (call.first_operation == kNone) return CopyWait::kNever;
+  if (call.first_operation == kNone) return CopyWait::kNoWait;
   const Operation& operation = store_.operations[call.first_operation];
   const bool may_block =
       call.api == ApiClass::kMemcpy ||
       (call.api == ApiClass::kMemcpyAsync && (operation.flags & record_flag::kPageable) != 0);
-  if (operation.kind != RecordKind::kMemcpy || !may_block) return CopyWait::kNever;
+  if (operation.kind != RecordKind::kMemcpy || !may_block) return CopyWait::kNoWait;
   if (operation.end <= call.end) return CopyWait::kUntilDone;
-  return operation.start < call.end ? CopyWait::kWhileStaged : CopyWait::kNever;
+  return operation.start < call.end ? CopyWait::kWhileStaged : CopyWait::kNoWait;
 }
 
 // A few bytes read back and waited for at once: `.item()` where no operator range says so.
@@ -414,7 +414,7 @@ void Replay::replay_driver(Index call_index, Index line_index) {
   const bool ends_before = call.end <= line.at;
   const CopyWait copy = copy_wait(call);
   const bool blocks = copy == CopyWait::kUntilDone;
-  const CallLabel label = label_of(call, copy != CopyWait::kNever);
+  const CallLabel label = label_of(call, copy != CopyWait::kNoWait);
 
   if (call.first_operation == kNone) {
     if (!ends_before) body(line, call, line.at, label, target_of(call, line.at));

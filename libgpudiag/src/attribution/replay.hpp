@@ -85,7 +85,7 @@ class Replay {
 
  private:
   /// How a copy holds up the call that asks for it.
-  enum class CopyWait : std::uint8_t { kNever, kWhileStaged, kUntilDone };
+  enum class CopyWait : std::uint8_t { kNoWait, kWhileStaged, kUntilDone };
 
   struct Event {
     CorrelationId record{};
