@@ -33,10 +33,9 @@ bool yields_to_late_batch(const Piece& piece) {
   return piece.anonymous || piece.key.cause == Cause::kHost || piece.key.cause == Cause::kSync;
 }
 
-// Steps 1 and 2: up to a late batch, and the labelled pieces. Returns the time of which the host's
+// Steps 1 and 2, from where no dependency holds: up to a late batch, and the labelled pieces. Returns the time of which the host's
 // doings are not known at all.
-DurationNs charge_pieces(Account& account, const HostLine& line, TimePoint until) {
-  const TimePoint start = account.gap.start;
+DurationNs charge_pieces(Account& account, const HostLine& line, TimePoint start, TimePoint until) {
   if (until <= start) return {};
   const Piece* late = nullptr;
   auto piece = line.log.first_after(start);
@@ -116,11 +115,18 @@ void divide(const Gap& gap, const OperationReplay* next, NameId next_name, const
   Account account{gap, {}, charged, evidence, gap.end - gap.start};
   const EvidenceKey unknown{Cause::kUnknown, SubCause::kNone, next_name, ThreadId{}};
   if (next == nullptr) return account.charge(unknown, account.rest);
+  // What remains with no host cause at all is idle whatever the host does in that time, so it comes
+  // off the front of the gap; labelled pieces are charged for what they add to it. Where the wait
+  // came after the launch instead, the pieces get their time back as claims.
+  TimePoint from = gap.start;
+  if (claims.remains() > options.launch_latency) {
+    const DurationNs remains = std::min(claims.remains(), gap.end - gap.start);
+    account.charge({Cause::kDependency, SubCause::kNone, next_name, ThreadId{}}, remains);
+    from += remains;
+  }
   const TimePoint until = std::min(gap.end, next->launch_start);
-  DurationNs unseen = std::max(DurationNs{}, until - gap.start);
-  if (line != nullptr) unseen = charge_pieces(account, *line, until);
-  if (claims.remains() > options.launch_latency)
-    account.charge({Cause::kDependency, SubCause::kNone, next_name, ThreadId{}}, claims.remains());
+  DurationNs unseen = std::max(DurationNs{}, until - from);
+  if (line != nullptr) unseen = charge_pieces(account, *line, from, until);
   charge_claims(account, claims, line);
   account.charge(unknown, next->launched ? unseen : account.rest);
   account.charge({Cause::kLaunchOverhead, SubCause::kNone, next->launch_name, next->launch_thread},
