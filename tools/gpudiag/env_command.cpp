@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "commands.hpp"
 #include "exit_code.hpp"
@@ -25,8 +26,12 @@ struct EnvArguments {
   GivenOptions given;
 };
 
-// Within single quotes a shell leaves everything alone but a single quote.
+// Within single quotes a shell leaves everything alone but a single quote. Plain words go without:
+// what $(…) inserts is not looked through for quotes.
 std::string quoted_for_shell(const std::string& text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,@%+-";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
   std::string quoted = "'";
   for (const char c : text) {
     if (c == '\'') {

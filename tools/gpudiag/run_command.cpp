@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
@@ -138,6 +139,18 @@ pid_t writer_of(const fs::path& file) {
   return at == std::string::npos ? 0 : static_cast<pid_t>(std::atol(name.c_str() + at + 4));
 }
 
+// Whether the session closed the file: its process may live on for other reasons.
+bool is_finished(const fs::path& file) {
+  std::ifstream in{file, std::ios::binary | std::ios::ate};
+  constexpr std::streamoff kLastLine = 4096;
+  const std::streamoff size = in.tellg();
+  if (size < 0) return false;
+  std::string tail(static_cast<std::size_t>(std::min(size, kLastLine)), '\0');
+  in.seekg(-static_cast<std::streamoff>(tail.size()), std::ios::end);
+  in.read(tail.data(), static_cast<std::streamsize>(tail.size()));
+  return tail.find(R"("schema":"gpudiag.session/1","event":"end")") != std::string::npos;
+}
+
 // A launcher may end before its last worker has written its last line. A process that merely lives
 // on (a logging service) must not hold the user's shell, hence the limit.
 void wait_for_writers(const RunFolder& folder) {
@@ -147,7 +160,7 @@ void wait_for_writers(const RunFolder& folder) {
     const auto files = folder.new_files();
     const bool writing = std::any_of(files.begin(), files.end(), [](const fs::path& file) {
       const pid_t pid = writer_of(file);
-      return pid > 0 && kill(pid, 0) == 0;
+      return pid > 0 && kill(pid, 0) == 0 && !is_finished(file);
     });
     if (!writing) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -365,8 +365,9 @@ class Env(Case):
 
     def test_ContainersGetTheirOwnForms(self):
         docker = self.gpudiag("env", "--format", "docker").stdout.decode()
-        self.assertIn("--env 'CUDA_INJECTION64_PATH=", docker)
-        self.assertIn(":ro'", docker)
+        self.assertIn("--env CUDA_INJECTION64_PATH=/", docker)
+        self.assertRegex(docker, r"--volume \S+:ro\n")
+        self.assertIn("--env 'GPUDIAG_DIR=a b'", self.gpudiag("env", "-f", "docker", "--dir", "a b").stdout.decode())
         pod = self.gpudiag("env", "--format", "k8s", "--iteration", 'a"b').stdout.decode()
         self.assertIn('- name: GPUDIAG_ITERATION\n  value: "a\\"b"\n', pod)
 
