@@ -8,9 +8,9 @@
 
 #include <cstdint>
 #include <functional>
-#include <string>
 
 #include "../../core/listener.hpp"
+#include "own_process.hpp"
 
 namespace simgpu::testing {
 
@@ -46,9 +46,5 @@ void on_deliver(std::function<void()> hook);
 void synchronised(const SyncRecord& sync);
 void memory_changed(const MemoryRecord& memory);
 void resource_changed(const ResourceRecord& resource);
-
-/// Runs `body` in a process of its own with SIMGPU_FAULTS set to `faults`, so that each test has
-/// a fresh library. Its failed expectations fail the caller; so does a crash or 60 s without end.
-void in_own_process(const std::string& faults, const std::function<void()>& body);
 
 }  // namespace simgpu::testing
