@@ -15,7 +15,8 @@ namespace {
 class Events {
  public:
   Events& step(int number, double start, double duration) {
-    return add("user_annotation", fmt::format("ProfilerStep#{}", number), 100, 100, start, duration, "");
+    return add("user_annotation", fmt::format("ProfilerStep#{}", number), 100, 100, start, duration,
+               "");
   }
   Events& call(const std::string& name, int correlation, double start, double duration) {
     return add("cuda_runtime", name, 100, 100, start, duration,
@@ -31,7 +32,8 @@ class Events {
   }
   Events& copy(int correlation, double start, double duration) {
     return add("gpu_memcpy", "Memcpy DtoD (Device -> Device)", 0, 7, start, duration,
-               fmt::format(R"("device":0,"context":1,"stream":7,"correlation":{},"bytes":64)", correlation));
+               fmt::format(R"("device":0,"context":1,"stream":7,"correlation":{},"bytes":64)",
+                           correlation));
   }
 
   ProcessLedgers analysed() const {
@@ -86,16 +88,23 @@ TEST(Case, UntimedKernelsMakeNoGapOfFiftyYears) {
 
 // T22: kernels of 300 ns, end to start, at an epoch of 1.7e18 ns.
 TEST(Case, NeighboursAtTheNanosecondDoNotOverlap) {
-  const std::string text = golden_text(std::filesystem::path{GPUDIAG_GOLDEN_FOLDER} / "traces/back_to_back.json");
+  const std::string text =
+      golden_text(std::filesystem::path{GPUDIAG_GOLDEN_FOLDER} / "traces/back_to_back.json");
   EXPECT_NE(text.find("compute 1500 communication 0 copy 0 idle 0\n"), std::string::npos) << text;
 }
 
 // T23: kernels that reach over the boundary of a window.
 TEST(Case, KernelsOverABoundaryAreNeitherLostNorCountedTwice) {
   const ProcessLedgers got = Events{}
-                                 .step(0, 1000, 990).launch(1, 1010).kernel(1, 1020, 1500)
-                                 .step(1, 2000, 990).launch(2, 2010).kernel(2, 2520, 1500)
-                                 .step(2, 3000, 990).launch(3, 3010).kernel(3, 4020, 1500)
+                                 .step(0, 1000, 990)
+                                 .launch(1, 1010)
+                                 .kernel(1, 1020, 1500)
+                                 .step(1, 2000, 990)
+                                 .launch(2, 2010)
+                                 .kernel(2, 2520, 1500)
+                                 .step(2, 3000, 990)
+                                 .launch(3, 3010)
+                                 .kernel(3, 4020, 1500)
                                  .analysed();
   ASSERT_EQ(got.ledgers.size(), 3u);
   for (const IterationLedger& ledger : got.ledgers) {
@@ -107,9 +116,14 @@ TEST(Case, KernelsOverABoundaryAreNeitherLostNorCountedTwice) {
 // T32: the third step is cut in the middle: its range never ends.
 TEST(Case, AStepThatIsCutIsPartialButShown) {
   const ProcessLedgers got = Events{}
-                                 .step(0, 1000, 990).launch(1, 1010).kernel(1, 1020, 500)
-                                 .step(1, 2000, 990).launch(2, 2010).kernel(2, 2020, 500)
-                                 .launch(3, 3010).kernel(3, 3020, 200)
+                                 .step(0, 1000, 990)
+                                 .launch(1, 1010)
+                                 .kernel(1, 1020, 500)
+                                 .step(1, 2000, 990)
+                                 .launch(2, 2010)
+                                 .kernel(2, 2020, 500)
+                                 .launch(3, 3010)
+                                 .kernel(3, 3020, 200)
                                  .analysed();
   ASSERT_EQ(got.ledgers.size(), 3u);
   EXPECT_FALSE(got.ledgers[1].partial);
@@ -120,7 +134,8 @@ TEST(Case, AStepThatIsCutIsPartialButShown) {
 // T34: launched by a call that no list of names has.
 TEST(Case, ALaunchIsWhatHasTheCorrelationWhateverItsName) {
   Events events;
-  for (int i = 0; i < 3; ++i) events.call("cbid 9999", i + 1, 1000 + i * 100, 6).kernel(i + 1, 1015 + i * 100, 50);
+  for (int i = 0; i < 3; ++i)
+    events.call("cbid 9999", i + 1, 1000 + i * 100, 6).kernel(i + 1, 1015 + i * 100, 50);
   const ProcessLedgers got = events.analysed();
   EXPECT_EQ(got.quality[Defect::kOrphan], 0u);
   ASSERT_EQ(got.ledgers.size(), 1u);
@@ -204,11 +219,13 @@ TEST(Case, EmptyTracesGiveEmptyLedgers) {
 
 // T68, T20: one trace with each defect once.
 TEST(Case, EachDefectIsCountedByItself) {
-  auto trace = KinetoTrace::read(std::filesystem::path{GPUDIAG_GOLDEN_FOLDER} / "traces/each_defect.json");
+  auto trace =
+      KinetoTrace::read(std::filesystem::path{GPUDIAG_GOLDEN_FOLDER} / "traces/each_defect.json");
   ASSERT_TRUE(trace.ok());
   const Quality quality = analyse(*trace).front().quality;
-  for (const Defect defect : {Defect::kUntimed, Defect::kNegative, Defect::kForeignClock, Defect::kIncomplete,
-                              Defect::kOrphan, Defect::kDuplicate, Defect::kBrokenEvent, Defect::kRepairedText}) {
+  for (const Defect defect :
+       {Defect::kUntimed, Defect::kNegative, Defect::kForeignClock, Defect::kIncomplete,
+        Defect::kOrphan, Defect::kDuplicate, Defect::kBrokenEvent, Defect::kRepairedText}) {
     EXPECT_EQ(quality[defect], 1u) << kDefectNames[static_cast<std::size_t>(defect)];
   }
   EXPECT_EQ(quality.total(), 8u);
@@ -217,7 +234,8 @@ TEST(Case, EachDefectIsCountedByItself) {
 
 // T43: two ranks in one file use the same correlation ids.
 TEST(Case, RanksInOneFileDoNotShareTheirLaunches) {
-  auto trace = KinetoTrace::read(std::filesystem::path{GPUDIAG_GOLDEN_FOLDER} / "traces/merged_ranks.json");
+  auto trace =
+      KinetoTrace::read(std::filesystem::path{GPUDIAG_GOLDEN_FOLDER} / "traces/merged_ranks.json");
   ASSERT_TRUE(trace.ok());
   const std::vector<ProcessLedgers> ranks = analyse(*trace);
   ASSERT_EQ(ranks.size(), 2u);

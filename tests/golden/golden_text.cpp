@@ -38,7 +38,8 @@ void put_ledger(Text& text, const IterationLedger& ledger) {
       kPhaseNames[static_cast<std::size_t>(ledger.phase)], ledger.partial ? " partial" : "",
       ledger.empty ? " empty" : "");
   for (std::size_t i = 0; i < ledger.invalid.size(); ++i) {
-    if (ledger.invalid[i] != 0) put(text, "  invalid: {} {}\n", kInvalidReasonNames[i], ledger.invalid[i]);
+    if (ledger.invalid[i] != 0)
+      put(text, "  invalid: {} {}\n", kInvalidReasonNames[i], ledger.invalid[i]);
   }
   put(text, "  start {} wall {} host_step {} operations {} launches {}\n", ledger.start.ns,
       ledger.wall.ns, ledger.host_step.ns, ledger.operations, ledger.launches);
@@ -57,8 +58,9 @@ std::vector<ProcessLedgers> analyse(const KinetoTrace& trace) {
   for (const KinetoProcess& process : trace.processes()) {
     if (!all.empty() && process.operations == 0) continue;
     ProcessLedgers one{process, {}, {}};
-    Engine engine{{}, trace.names(),
-                  [&one](const IterationLedger& ledger) { one.ledgers.push_back(ledger); }};
+    Engine engine{{}, trace.names(), [&one](const IterationLedger& ledger) {
+                    one.ledgers.push_back(ledger);
+                  }};
     trace.deliver(process.id, engine);
     engine.finish();
     one.quality = engine.quality();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces that other people recorded on real GPUs: the engine's busy times against a sweep of our own
-// and against what other tools print for the same file.
+// Traces that other people recorded on real GPUs: the engine's busy times against a sweep of our
+// own and against what other tools print for the same file.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -24,7 +24,7 @@ struct Kept final : RecordSink {
 struct Analysed {
   SweptTimes swept;
   SweptTimes trace_lens;  ///< the sweep on TraceLens's terms
-  SweptTimes charged;  ///< the engine's, summed over iterations
+  SweptTimes charged;     ///< the engine's, summed over iterations
   ProcessLedgers ledgers;
 };
 
@@ -122,12 +122,15 @@ TEST_P(TraceLensAgrees, ToItsRounding) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, TraceLensAgrees,
-    ::testing::Values(
-        TraceLensRow{"pytorch/a100_fsdp_rank3of8", 282.58, 87.27, 18.74, 76.01, 464.59, 163.53, 53.45},
-        TraceLensRow{"pytorch/a100_nccl_metadata", 116.05, 39.53, 1.92, 503.05, 660.55, 46.88, 2.26},
-        TraceLensRow{"pytorch/b200_eager_world8", 10.77, 0.02, 0.80, 72.89, 84.49, 0.02, 0.80},
-        TraceLensRow{"pytorch/h100_qwen_0.5b", 45.64, 0, 0, 4.01, 49.65, 0, 0},
-        TraceLensRow{"pytorch/resnet_2080ti_input_stalls", 4103.75, 0, 630.07, 9789.09, 14522.91, 0, 630.07}),
+    ::testing::Values(TraceLensRow{"pytorch/a100_fsdp_rank3of8", 282.58, 87.27, 18.74, 76.01,
+                                   464.59, 163.53, 53.45},
+                      TraceLensRow{"pytorch/a100_nccl_metadata", 116.05, 39.53, 1.92, 503.05,
+                                   660.55, 46.88, 2.26},
+                      TraceLensRow{"pytorch/b200_eager_world8", 10.77, 0.02, 0.80, 72.89, 84.49,
+                                   0.02, 0.80},
+                      TraceLensRow{"pytorch/h100_qwen_0.5b", 45.64, 0, 0, 4.01, 49.65, 0, 0},
+                      TraceLensRow{"pytorch/resnet_2080ti_input_stalls", 4103.75, 0, 630.07,
+                                   9789.09, 14522.91, 0, 630.07}),
     [](const auto& row) {
       std::string text = row.param.trace;
       for (char& c : text)
@@ -138,11 +141,15 @@ INSTANTIATE_TEST_SUITE_P(
 /// HolisticTraceAnalysis 0.5.0 drops the last ProfilerStep and takes everything on a stream for
 /// busy, so it is comparable only where there are no steps.
 TEST(HolisticTraceAnalysis, SeesTheSameIdleShareWhereThereAreNoSteps) {
-  const std::map<std::string, double> idle{
-      {"pytorch/resnet_2080ti_input_stalls", 67.40}, {"dlrm_8_ranks/rank0", 49.34},
-      {"dlrm_8_ranks/rank1", 34.28}, {"dlrm_8_ranks/rank2", 62.08}, {"dlrm_8_ranks/rank3", 43.20},
-      {"dlrm_8_ranks/rank4", 53.57}, {"dlrm_8_ranks/rank5", 55.64}, {"dlrm_8_ranks/rank6", 61.80},
-      {"dlrm_8_ranks/rank7", 75.75}};
+  const std::map<std::string, double> idle{{"pytorch/resnet_2080ti_input_stalls", 67.40},
+                                           {"dlrm_8_ranks/rank0", 49.34},
+                                           {"dlrm_8_ranks/rank1", 34.28},
+                                           {"dlrm_8_ranks/rank2", 62.08},
+                                           {"dlrm_8_ranks/rank3", 43.20},
+                                           {"dlrm_8_ranks/rank4", 53.57},
+                                           {"dlrm_8_ranks/rank5", 55.64},
+                                           {"dlrm_8_ranks/rank6", 61.80},
+                                           {"dlrm_8_ranks/rank7", 75.75}};
   for (const auto& [name, percent] : idle) {
     const auto result = analysed(name);
     if (!result) GTEST_SKIP() << name << " " << kTraceSources;

@@ -45,10 +45,14 @@ SweptTimes sweep(const std::vector<Record>& records, DeviceId device, const Name
     swept.wall += length;
     if (running[kCommunicates] > 0) swept.communication_in_all += length;
     if (running[kCopies] > 0) swept.copy_in_all += length;
-    if (running[kComputes] > 0) swept.compute += length;
-    else if (running[kCommunicates] > 0) swept.communication += length;
-    else if (running[kCopies] > 0) swept.copy += length;
-    else swept.idle += length;
+    if (running[kComputes] > 0)
+      swept.compute += length;
+    else if (running[kCommunicates] > 0)
+      swept.communication += length;
+    else if (running[kCopies] > 0)
+      swept.copy += length;
+    else
+      swept.idle += length;
     for (int i = 0; i < 3; ++i) running[i] += change.running[i];
     since = now;
   }

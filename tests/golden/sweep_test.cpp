@@ -24,8 +24,8 @@ TEST(Sweep, GivesEachMomentToTheFirstStateThatHolds) {
   const NameId all_reduce = names.intern("ncclDevKernel_AllReduce_Sum_f32_RING_LL");
   const std::vector<Record> records{
       operation(RecordKind::kKernel, 100, 200, gemm),
-      operation(RecordKind::kKernel, 150, 300, all_reduce),       // exposed from 200
-      operation(RecordKind::kMemcpy, 250, 320),                   // exposed from 300
+      operation(RecordKind::kKernel, 150, 300, all_reduce),  // exposed from 200
+      operation(RecordKind::kMemcpy, 250, 320),              // exposed from 300
       operation(RecordKind::kMemset, 400, 410),
       operation(RecordKind::kKernel, 405, 405, gemm),             // an instant
       operation(RecordKind::kKernel, 0, 900, gemm, DeviceId{1}),  // elsewhere

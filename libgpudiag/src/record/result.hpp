@@ -13,8 +13,8 @@ struct Error {
   std::string message;
 };
 
-/// A value or the reason why there is none. For failures that are part of ordinary life; a bug is an
-/// assertion instead.
+/// A value or the reason why there is none. For failures that are part of ordinary life; a bug is
+/// an assertion instead.
 template <typename T>
 class [[nodiscard]] Result {
  public:

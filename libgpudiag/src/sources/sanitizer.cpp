@@ -42,7 +42,8 @@ void Sanitizer::add(const Record& record) {
   Record marked = record;
   marked.flags |= defects;
   if ((defects & record_flag::kForeignClock) != 0) {
-    // A time of another clock says nothing, but may be so far off that arithmetic with it overflows.
+    // A time of another clock says nothing, but may be so far off that arithmetic with it
+    // overflows.
     marked.start = marked.end = std::clamp(record.start, session_.start, session_.end);
   }
   if (marked.end < marked.start) marked.end = marked.start;

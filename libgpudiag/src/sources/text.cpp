@@ -9,13 +9,17 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-constexpr bool is_control(unsigned char c) { return c < 0x20 || c == 0x7f; }
+constexpr bool is_control(unsigned char c) {
+  return c < 0x20 || c == 0x7f;
+}
 
 unsigned char at(std::string_view text, std::size_t i) {
   return i < text.size() ? static_cast<unsigned char>(text[i]) : static_cast<unsigned char>(0);
 }
 
-bool continues(std::string_view text, std::size_t i) { return (at(text, i) & 0xc0) == 0x80; }
+bool continues(std::string_view text, std::size_t i) {
+  return (at(text, i) & 0xc0) == 0x80;
+}
 
 /// Length of the well-formed UTF-8 sequence that begins at `i`, 0 where none does (overlong forms,
 /// surrogates and values past U+10FFFF included).

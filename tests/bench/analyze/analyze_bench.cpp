@@ -94,13 +94,14 @@ bool bench(const char* path) {
   }
   const double gigabytes = static_cast<double>(info.json_bytes) / 1e9;
   fmt::print("{}\n", path);
-  fmt::print("  {:.1f} MB of JSON ({:.1f} MB in the file), {} events, {} records\n", gigabytes * 1e3,
-             static_cast<double>(info.file_bytes) / 1e6, info.events, records);
+  fmt::print("  {:.1f} MB of JSON ({:.1f} MB in the file), {} events, {} records\n",
+             gigabytes * 1e3, static_cast<double>(info.file_bytes) / 1e6, info.events, records);
   fmt::print("  inflate only {:.3f} s, {:.2f} GB/s\n", floor, gigabytes / floor);
   fmt::print("  read {:.3f} s, {:.2f} GB/s; charge {:.3f} s, {:.0f} ns a record\n", best.read,
-             gigabytes / best.read, best.charge, best.charge * 1e9 / static_cast<double>(std::max<std::uint64_t>(records, 1)));
-  fmt::print("  analyze {:.3f} s, {:.2f} GB/s, {:.2f} times the floor, {:.0f} ns an event\n", best.total,
-             gigabytes / best.total, best.total / floor,
+             gigabytes / best.read, best.charge,
+             best.charge * 1e9 / static_cast<double>(std::max<std::uint64_t>(records, 1)));
+  fmt::print("  analyze {:.3f} s, {:.2f} GB/s, {:.2f} times the floor, {:.0f} ns an event\n",
+             best.total, gigabytes / best.total, best.total / floor,
              best.total * 1e9 / static_cast<double>(std::max<std::uint64_t>(info.events, 1)));
   fmt::print("  processor time of all threads {:.3f} s, {:.2f} GB/s and core\n", best.cpu,
              gigabytes / best.cpu);

@@ -72,14 +72,16 @@ TEST(ByteInput, ATruncatedGzipFileGivesWhatThereIs) {
 
 TEST(ByteInput, DamageInAGzipFileIsNoticed) {
   std::string file = gzip(long_text());
-  for (std::size_t i = file.size() / 2; i < file.size() / 2 + 64; ++i) file[i] = static_cast<char>(0xff);
+  for (std::size_t i = file.size() / 2; i < file.size() / 2 + 64; ++i)
+    file[i] = static_cast<char>(0xff);
   EXPECT_TRUE(read_all(TraceFile{file}, 4096).damaged);
 }
 
 TEST(ByteInput, SaysWhyAFileCannotBeOpened) {
   const auto missing = open_input("/nonexistent/trace.json");
   ASSERT_FALSE(missing.ok());
-  EXPECT_EQ(missing.error().message, "cannot open /nonexistent/trace.json: No such file or directory");
+  EXPECT_EQ(missing.error().message,
+            "cannot open /nonexistent/trace.json: No such file or directory");
   const auto folder = open_input("/tmp");
   ASSERT_FALSE(folder.ok());
   EXPECT_EQ(folder.error().message, "/tmp is a directory, not a trace");

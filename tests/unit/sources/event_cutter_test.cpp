@@ -31,8 +31,10 @@ CutText cut(const std::string& text, std::size_t step = 1'000'000) {
     rest += text.substr(at, step);
     const std::string padded = rest + std::string(kScanPadding, '}');
     std::vector<Cut> events;
-    const std::size_t done = cutter.cut(std::string_view{padded}.substr(0, rest.size()), last, events);
-    for (const Cut& event : events) result.events.push_back(rest.substr(event.offset, event.length));
+    const std::size_t done =
+        cutter.cut(std::string_view{padded}.substr(0, rest.size()), last, events);
+    for (const Cut& event : events)
+      result.events.push_back(rest.substr(event.offset, event.length));
     rest.erase(0, done);
   }
   result.broken = cutter.broken();
@@ -112,7 +114,8 @@ TEST(EventCutter, AnEventWithALostBraceCostsItselfAlone) {
 }
 
 TEST(EventCutter, ABrokenLastEventDoesNotHideWhatFollowsTheEvents) {
-  const CutText got = cut(R"({"traceEvents": [{"ph":"X","ts":1}, {"name":"a, "args":{"d":[1,2], "e":[]}}],
+  const CutText got =
+      cut(R"({"traceEvents": [{"ph":"X","ts":1}, {"name":"a, "args":{"d":[1,2], "e":[]}}],
   "baseTimeNanoseconds": 9})");
   EXPECT_EQ(got.events.size(), 1u);
   EXPECT_EQ(got.broken, 1u);

@@ -12,10 +12,13 @@ using testing::kLaunchAndKernel;
 using testing::ReadTrace;
 using testing::TraceFile;
 
-std::string array(const std::string& events) { return "[" + events + "]"; }
+std::string array(const std::string& events) {
+  return "[" + events + "]";
+}
 
 TEST(BrokenTrace, ATruncatedFileKeepsWhatCameBefore) {
-  const ReadTrace read{R"json({"traceEvents": [)json" + kLaunchAndKernel + R"json(, {"ph": "X", "cat": "ker)json"};
+  const ReadTrace read{R"json({"traceEvents": [)json" + kLaunchAndKernel +
+                       R"json(, {"ph": "X", "cat": "ker)json"};
   EXPECT_EQ(read.records().size(), 2u);
   EXPECT_EQ(read.defects(Defect::kTruncated), 1u);
   EXPECT_EQ(read.defects(Defect::kBrokenEvent), 0u);
@@ -25,7 +28,8 @@ TEST(BrokenTrace, ATruncatedGzipFileKeepsWhatCameBefore) {
   std::string events = kLaunchAndKernel;
   for (int i = 0; i < 2000; ++i) {
     events += R"json(,{"ph":"X","cat":"cpu_op","name":"op)json" + std::to_string(i * 7919) +
-              R"json(","pid":100,"tid":100,"ts":)json" + std::to_string(1000 + i) + R"json(,"dur":1})json";
+              R"json(","pid":100,"tid":100,"ts":)json" + std::to_string(1000 + i) +
+              R"json(,"dur":1})json";
   }
   std::string file = gzip(array(events));
   file.resize(file.size() / 2);
@@ -65,20 +69,25 @@ TEST(BrokenTrace, NaNAndInfinityAreAsIfAbsent) {
 // T25: raw control characters in a name.
 TEST(BrokenTrace, RawControlCharactersInNamesAreRepairedAndCounted) {
   using namespace std::string_literals;
-  const ReadTrace read{array("{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\x01" "b\0c\x7f\",\"pid\":1,\n\t\"tid\":1,\"ts\":5,\"dur\":1}"s)};
+  const ReadTrace read{
+      array("{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\x01"
+            "b\0c\x7f\",\"pid\":1,\n\t\"tid\":1,\"ts\":5,\"dur\":1}"s)};
   EXPECT_EQ(read.name(read.one(RecordKind::kRange)), "a\uFFFDb\uFFFDc\uFFFD");
   EXPECT_EQ(read.defects(Defect::kRepairedText), 1u);
 }
 
 // T28: Latin-1 in a name, also where a name is cut within a character.
 TEST(BrokenTrace, BadUtf8IsReplacedAndCounted) {
-  const ReadTrace read{array("{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"Gr\xF6\xDF" "e \xE3\x82\",\"pid\":1,\"tid\":1,\"ts\":5,\"dur\":1}")};
+  const ReadTrace read{
+      array("{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"Gr\xF6\xDF"
+            "e \xE3\x82\",\"pid\":1,\"tid\":1,\"ts\":5,\"dur\":1}")};
   EXPECT_EQ(read.name(read.one(RecordKind::kRange)), "Gr\uFFFD\uFFFDe \uFFFD\uFFFD");
   EXPECT_EQ(read.defects(Defect::kRepairedText), 1u);
 }
 
 TEST(BrokenTrace, EscapedControlCharactersAreValidButGoNoFurther) {
-  const ReadTrace read{array(R"json({"ph":"X","cat":"cpu_op","name":"two\nlines \"quoted\" \ud800","pid":1,"tid":1,"ts":5,"dur":1})json")};
+  const ReadTrace read{array(
+      R"json({"ph":"X","cat":"cpu_op","name":"two\nlines \"quoted\" \ud800","pid":1,"tid":1,"ts":5,"dur":1})json")};
   EXPECT_EQ(read.name(read.one(RecordKind::kRange)), "two\uFFFDlines \"quoted\" \uFFFD");
   EXPECT_EQ(read.defects(Defect::kRepairedText), 0u);
 }
@@ -115,8 +124,11 @@ TEST(BrokenTrace, WithoutADurationAnEventIsIncomplete) {
 }
 
 TEST(BrokenTrace, WithoutArgumentsTheRowSaysDeviceAndStream) {
-  const Record kernel = ReadTrace{array(R"json({"ph":"X","cat":"Kernel","name":"k","pid":2,"tid":"stream 20","ts":5,"dur":1})json")}
-                            .one(RecordKind::kKernel);
+  const Record kernel =
+      ReadTrace{
+          array(
+              R"json({"ph":"X","cat":"Kernel","name":"k","pid":2,"tid":"stream 20","ts":5,"dur":1})json")}
+          .one(RecordKind::kKernel);
   EXPECT_EQ(kernel.device, DeviceId{2});
   EXPECT_EQ(kernel.stream, StreamId{20});
   EXPECT_EQ(kernel.value, 0u);
@@ -125,7 +137,9 @@ TEST(BrokenTrace, WithoutArgumentsTheRowSaysDeviceAndStream) {
 TEST(BrokenTrace, AnEventWithoutAPhaseButWithADurationIsComplete) {
   EXPECT_EQ(ReadTrace{array(R"json({"cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":5,"dur":1},
                                {"cat":"cpu_op","name":"b","pid":1,"tid":1,"ts":5}, {}, {"args":{}})json")}
-                .records().size(), 1u);
+                .records()
+                .size(),
+            1u);
 }
 
 TEST(BrokenTrace, ArgumentsOfTheWrongKindAreAsIfAbsent) {
@@ -138,7 +152,8 @@ TEST(BrokenTrace, ArgumentsOfTheWrongKindAreAsIfAbsent) {
 
 // T31, T55: only CPU events; nothing at all.
 TEST(BrokenTrace, ATraceWithoutDeviceEventsIsStillATrace) {
-  const ReadTrace read{array(R"json({"ph":"X","cat":"cpu_op","name":"aten::add","pid":1,"tid":1,"ts":5,"dur":1})json")};
+  const ReadTrace read{array(
+      R"json({"ph":"X","cat":"cpu_op","name":"aten::add","pid":1,"tid":1,"ts":5,"dur":1})json")};
   EXPECT_EQ(read.records().size(), 1u);
   EXPECT_EQ(read.trace().processes().front().operations, 0u);
 }
@@ -151,7 +166,8 @@ TEST(BrokenTrace, ATraceWithoutEventsHasOneEmptyProcess) {
 }
 
 TEST(BrokenTrace, OneKernelAloneIsKept) {
-  const ReadTrace read{array(R"json({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":5000,"dur":1})json")};
+  const ReadTrace read{
+      array(R"json({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":5000,"dur":1})json")};
   EXPECT_EQ(read.one(RecordKind::kKernel).interval(), (Interval{TimePoint{0}, TimePoint{1000}}));
   EXPECT_EQ(read.trace().processes().front().operations, 1u);
 }

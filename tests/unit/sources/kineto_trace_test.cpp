@@ -15,7 +15,9 @@ using testing::kLaunchAndKernel;
 using testing::ReadTrace;
 using testing::TraceFile;
 
-std::string array(const std::string& events) { return "[" + events + "]"; }
+std::string array(const std::string& events) {
+  return "[" + events + "]";
+}
 
 TEST(KinetoTrace, ALaunchBecomesAnApiCall) {
   const ReadTrace read{array(kLaunchAndKernel)};
@@ -70,8 +72,10 @@ TEST(KinetoTrace, OldAndNewCategoryNamesGiveTheSameRecords) {
 
 TEST(KinetoTrace, TheCopysNameSaysWhatItCopiesAndFromWhere) {
   const auto copy = [](const std::string& name) {
-    return ReadTrace{array(R"json({"ph":"X","cat":"gpu_memcpy","name":")json" + name +
-                           R"json(","pid":0,"tid":7,"ts":1,"dur":2,"args":{"device":0,"stream":7,"bytes":4294967295}})json")}
+    return ReadTrace{
+        array(
+            R"json({"ph":"X","cat":"gpu_memcpy","name":")json" + name +
+            R"json(","pid":0,"tid":7,"ts":1,"dur":2,"args":{"device":0,"stream":7,"bytes":4294967295}})json")}
         .one(RecordKind::kMemcpy);
   };
   const Record pageable = copy("Memcpy HtoD (Pageable -> Device)");
@@ -91,8 +95,8 @@ TEST(KinetoTrace, TheCopysNameSaysWhatItCopiesAndFromWhere) {
 
 TEST(KinetoTrace, RangesKeepWhereTheyComeFrom) {
   const auto source = [](const std::string& category, const std::string& name) {
-    return ReadTrace{array(R"json({"ph":"X","cat":")json" + category + R"json(","name":")json" + name +
-                           R"json(","pid":5,"tid":6,"ts":1,"dur":2})json")}
+    return ReadTrace{array(R"json({"ph":"X","cat":")json" + category + R"json(","name":")json" +
+                           name + R"json(","pid":5,"tid":6,"ts":1,"dur":2})json")}
         .one(RecordKind::kRange)
         .range;
   };
@@ -212,7 +216,8 @@ TEST(KinetoTrace, ReadsWhatTheTraceSaysOfItself) {
   const ReadTrace read{R"json({"schemaVersion": 1,
     "deviceProperties": [{"id": 0, "name": "NVIDIA H100", "totalGlobalMem": 85017493504}, {"id": 1, "name": "NVIDIA H100"}],
     "distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 8, "pg_config": [{"ranks": [0, 1]}]},
-    "traceEvents": [)json" + kLaunchAndKernel + R"json(],
+    "traceEvents": [)json" +
+                       kLaunchAndKernel + R"json(],
     "unknown": {"any": ["thing"]}, "traceName": "/tmp/a.json", "displayTimeUnit": "ms",
     "baseTimeNanoseconds": 1711964646000000000})json"};
   const KinetoInfo& info = read.trace().info();
@@ -248,10 +253,12 @@ TEST(KinetoTrace, ProgressEndsWithTheWholeFile) {
   const TraceFile file{array(kLaunchAndKernel)};
   std::uint64_t read = 0;
   std::uint64_t total = 0;
-  ASSERT_TRUE(KinetoTrace::read(file.path(), {.on_progress = [&](std::uint64_t now, std::uint64_t all) {
-                read = now;
-                total = all;
-              }}).ok());
+  ASSERT_TRUE(KinetoTrace::read(file.path(), {.on_progress =
+                                                  [&](std::uint64_t now, std::uint64_t all) {
+                                                    read = now;
+                                                    total = all;
+                                                  }})
+                  .ok());
   EXPECT_EQ(read, array(kLaunchAndKernel).size());
   EXPECT_EQ(total, read);
 }

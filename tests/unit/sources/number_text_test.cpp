@@ -46,14 +46,15 @@ TEST(NumberText, DigitsPastTheNanosecondRoundToTheNearest) {
 
 // T26: what some writers print for a value they do not have.
 TEST(NumberText, WhatIsNoNumberIsNothing) {
-  for (const char* text : {"", "null", "NaN", "Infinity", "-Infinity", "inf", "abc", "1e", "1e5x", "1.2.3",
-                           "-", "true", "\"\"", "12abc", "1e99999999999"}) {
+  for (const char* text : {"", "null", "NaN", "Infinity", "-Infinity", "inf", "abc", "1e", "1e5x",
+                           "1.2.3", "-", "true", "\"\"", "12abc", "1e99999999999"}) {
     EXPECT_EQ(nanoseconds_of_microseconds(text), std::nullopt) << text;
   }
 }
 
 TEST(NumberText, WhatNoInt64HoldsIsNothing) {
-  EXPECT_EQ(nanoseconds_of_microseconds("9223372036854775.807"), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(nanoseconds_of_microseconds("9223372036854775.807"),
+            std::numeric_limits<std::int64_t>::max());
   EXPECT_EQ(nanoseconds_of_microseconds("9223372036854775.808"), std::nullopt);
   EXPECT_EQ(nanoseconds_of_microseconds("1e300"), std::nullopt);
   EXPECT_EQ(nanoseconds_of_microseconds("00000000000000000000000000000000001"), 1000);

@@ -20,8 +20,10 @@ struct Collected final : RecordSink {
   std::vector<TimePoint> ticks;
 
   void add(const Record& record) override {
-    if (record.kind == RecordKind::kTick) ticks.push_back(record.start);
-    else records.push_back(record);
+    if (record.kind == RecordKind::kTick)
+      ticks.push_back(record.start);
+    else
+      records.push_back(record);
   }
 };
 

@@ -58,13 +58,15 @@ TEST(Sanitizer, KeepsAnInstant) {
 }
 
 TEST(Sanitizer, MarksForeignClocksAndBringsThemIntoTheSession) {
-  const auto [late, seen] = sanitize(kernel(stream(7), TimePoint{20'000'000'000}, kTimeMax, corr(1)));
+  const auto [late, seen] =
+      sanitize(kernel(stream(7), TimePoint{20'000'000'000}, kTimeMax, corr(1)));
   EXPECT_TRUE(late.has(kForeignClock));
   EXPECT_EQ(late.start, kSession.end);
   EXPECT_EQ(late.end, kSession.end);
   EXPECT_EQ(seen[Defect::kForeignClock], 1u);
   EXPECT_TRUE(sanitize(kernel(stream(7), TimePoint{-1}, 20_us, corr(1))).record.has(kForeignClock));
-  EXPECT_TRUE(sanitize(kernel(stream(7), 5_us, TimePoint{10'000'000'001}, corr(1))).record.has(kForeignClock));
+  EXPECT_TRUE(sanitize(kernel(stream(7), 5_us, TimePoint{10'000'000'001}, corr(1)))
+                  .record.has(kForeignClock));
 }
 
 TEST(Sanitizer, CountsWhatTheSourceMarked) {
@@ -75,7 +77,8 @@ TEST(Sanitizer, CountsWhatTheSourceMarked) {
   incomplete.flags = kIncomplete;
   const auto [passed, seen] = sanitize(incomplete);
   EXPECT_EQ(seen[Defect::kIncomplete], 1u);
-  EXPECT_EQ(seen[Defect::kNegative], 0u) << "an end that was never recorded is not before the start";
+  EXPECT_EQ(seen[Defect::kNegative], 0u)
+      << "an end that was never recorded is not before the start";
   EXPECT_EQ(passed.end, passed.start);
 }
 

@@ -19,14 +19,19 @@ TEST(Text, KeepsCleanTextOfAnyLanguage) {
 
 // T25: a name with the bytes 0x01, 0x00 and 0x7f.
 TEST(Text, ReplacesControlCharacters) {
-  const std::string text = "a\x01" "b\0c\x7f" "d\n"s;
+  const std::string text =
+      "a\x01"
+      "b\0c\x7f"
+      "d\n"s;
   EXPECT_FALSE(is_clean_text(text));
   EXPECT_EQ(repaired_text(text), "a\uFFFDb\uFFFDc\uFFFDd\uFFFD");
 }
 
 // T28: Latin-1 bytes, and what else is no UTF-8.
 TEST(Text, ReplacesEachByteThatIsNoUtf8) {
-  EXPECT_EQ(repaired_text("Gr\xF6\xDF" "e"), "Gr\uFFFD\uFFFDe");
+  EXPECT_EQ(repaired_text("Gr\xF6\xDF"
+                          "e"),
+            "Gr\uFFFD\uFFFDe");
   EXPECT_EQ(repaired_text("cut \xE3\x82"), "cut \uFFFD\uFFFD");
   EXPECT_EQ(repaired_text("\xC0\xAF"), "\uFFFD\uFFFD") << "overlong";
   EXPECT_EQ(repaired_text("\xED\xA0\x80"), "\uFFFD\uFFFD\uFFFD") << "surrogate";
@@ -39,7 +44,11 @@ TEST(Text, CountsRepairsWhenInterning) {
   Quality quality;
   EXPECT_EQ(names.text(intern_clean(names, "clean", quality)), "clean");
   EXPECT_EQ(quality[Defect::kRepairedText], 0u);
-  EXPECT_EQ(names.text(intern_clean(names, "not\x01" "clean", quality)), "not\uFFFDclean");
+  EXPECT_EQ(names.text(intern_clean(names,
+                                    "not\x01"
+                                    "clean",
+                                    quality)),
+            "not\uFFFDclean");
   EXPECT_EQ(quality[Defect::kRepairedText], 1u);
 }
 

@@ -24,7 +24,7 @@ struct Block {
   std::size_t capacity = 0;
   std::size_t size = 0;
   std::vector<Cut> events;
-  std::uint64_t consumed = 0;    ///< bytes of the file read by then
+  std::uint64_t consumed = 0;  ///< bytes of the file read by then
 
   void reserve(std::size_t wanted);
   std::string_view event(const Cut& cut) const { return {text.get() + cut.offset, cut.length}; }

@@ -110,7 +110,9 @@ std::size_t GzipInput::read(std::span<char> into) {
   return filled;
 }
 
-std::string reason() { return std::generic_category().message(errno); }
+std::string reason() {
+  return std::generic_category().message(errno);
+}
 
 }  // namespace
 

@@ -26,7 +26,8 @@ class ByteInput {
   virtual std::uint64_t consumed() const = 0;
 };
 
-/// Opens `path`, gzip or plain by its first bytes, not by its name. Fails where it cannot be opened.
+/// Opens `path`, gzip or plain by its first bytes, not by its name. Fails where it cannot be
+/// opened.
 Result<std::unique_ptr<ByteInput>> open_input(const std::filesystem::path& path);
 
 }  // namespace gpudiag::kineto_file

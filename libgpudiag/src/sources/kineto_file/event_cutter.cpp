@@ -16,15 +16,17 @@ constexpr std::size_t kMaxMember = 1u << 20;
 /// Text needed around a brace to see whether an event begins there.
 constexpr std::size_t kLook = 256;
 
-constexpr std::array<std::string_view, 9> kFirstKeys{"ph",  "cat", "name", "pid", "tid",
+constexpr std::array<std::string_view, 9> kFirstKeys{"ph", "cat", "name", "pid", "tid",
                                                      "ts", "dur", "args", "id"};
 
 /// Keys that stand beside the events, with their quotes.
 constexpr std::array<std::string_view, 6> kTraceKeys{
-    "\"traceName\"",    "\"displayTimeUnit\"",  "\"baseTimeNanoseconds\"",
+    "\"traceName\"",     "\"displayTimeUnit\"",  "\"baseTimeNanoseconds\"",
     "\"schemaVersion\"", "\"deviceProperties\"", "\"distributedInfo\""};
 
-bool is_white(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+bool is_white(char c) {
+  return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
 
 const char* skip_white_from(const char* at, const char* end) {
   while (at < end && is_white(*at)) ++at;
@@ -40,12 +42,23 @@ std::size_t EventCutter::cut(std::string_view text, bool last, std::vector<Cut>&
   events_ = &events;
   for (bool more = true; more;) {
     switch (where_) {
-      case Where::kStart: more = step_start(); break;
-      case Where::kMembers: more = step_member(); break;
-      case Where::kEvents: more = step_event(); break;
-      case Where::kResync: more = step_resync(); break;
+      case Where::kStart:
+        more = step_start();
+        break;
+      case Where::kMembers:
+        more = step_member();
+        break;
+      case Where::kEvents:
+        more = step_event();
+        break;
+      case Where::kResync:
+        more = step_resync();
+        break;
       case Where::kDone:
-      case Where::kNoTrace: at_ = end_; more = false; break;
+      case Where::kNoTrace:
+        at_ = end_;
+        more = false;
+        break;
     }
   }
   if (last && where_ != Where::kDone && where_ != Where::kNoTrace) truncated_ = true;
@@ -146,8 +159,9 @@ bool EventCutter::step_array_end() {
   if (after_comma == end_ && !last_) return false;
   // A bracket that does not end the events belongs to the rest of a broken one.
   const bool at_file_end = next == end_;
-  const bool ends = bare_array_ ? at_file_end
-                                : at_file_end || *next == '}' || (*next == ',' && *after_comma == '"');
+  const bool ends = bare_array_
+                        ? at_file_end
+                        : at_file_end || *next == '}' || (*next == ',' && *after_comma == '"');
   if (!ends) {
     where_ = Where::kResync;
     ++at_;
@@ -166,7 +180,8 @@ bool EventCutter::starts_event(const char* at) const {
   if (before == begin_ || (before[-1] != ',' && before[-1] != '[')) return false;
   const char* key = skip_white_from(at + 1, end_);
   if (key == end_ || *key != '"') return false;
-  const std::string_view rest{key + 1, std::min<std::size_t>(kLook, static_cast<std::size_t>(end_ - key - 1))};
+  const std::string_view rest{
+      key + 1, std::min<std::size_t>(kLook, static_cast<std::size_t>(end_ - key - 1))};
   const std::string_view name = rest.substr(0, rest.find('"'));
   return std::ranges::find(kFirstKeys, name) != kFirstKeys.end();
 }
@@ -179,8 +194,10 @@ bool EventCutter::ends_events(const char* at) const {
   if (next == end_) return last_;
   if (*next != ',') return false;
   next = skip_white_from(next + 1, end_);
-  const std::string_view rest{next, std::min<std::size_t>(kLook, static_cast<std::size_t>(end_ - next))};
-  return std::ranges::any_of(kTraceKeys, [&](std::string_view key) { return rest.starts_with(key); });
+  const std::string_view rest{next,
+                              std::min<std::size_t>(kLook, static_cast<std::size_t>(end_ - next))};
+  return std::ranges::any_of(kTraceKeys,
+                             [&](std::string_view key) { return rest.starts_with(key); });
 }
 
 bool EventCutter::step_resync() {

@@ -23,7 +23,8 @@ struct Cut {
 class EventCutter {
  public:
   /// Cuts what is complete in `text`, behind which kScanPadding bytes must be readable, and returns
-  /// how much of it is done with; the rest must begin the next call's text. `last`: nothing follows.
+  /// how much of it is done with; the rest must begin the next call's text. `last`: nothing
+  /// follows.
   std::size_t cut(std::string_view text, bool last, std::vector<Cut>& events);
 
   /// What stands beside the events: key and value as written. Only values below 1 MiB are kept.

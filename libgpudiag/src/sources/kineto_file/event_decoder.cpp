@@ -16,7 +16,8 @@ namespace {
 std::int64_t saturating_add(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
   if (!__builtin_add_overflow(a, b, &sum)) return sum;
-  return b > 0 ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int64_t>::min();
+  return b > 0 ? std::numeric_limits<std::int64_t>::max()
+               : std::numeric_limits<std::int64_t>::min();
 }
 
 /// `[13, 1, 1]`; zeros where there are fewer numbers.
@@ -95,11 +96,20 @@ EventDecoder::Category EventDecoder::category_of(std::string_view text) {
   };
   // Capitals are the names of 2021; the order is that of how often they come.
   static constexpr auto kNamed = std::to_array<Named>({
-      {"cpu_op", kOperator},      {"python_function", kPython}, {"cuda_runtime", kApi},
-      {"kernel", kKernel},        {"user_annotation", kAnnotation},
-      {"gpu_memcpy", kMemcpy},    {"gpu_memset", kMemset},      {"cuda_driver", kApi},
-      {"cuda_sync", kSync},       {"Operator", kOldOperator},   {"Runtime", kApi},
-      {"Kernel", kKernel},        {"Memcpy", kMemcpy},          {"Memset", kMemset},
+      {"cpu_op", kOperator},
+      {"python_function", kPython},
+      {"cuda_runtime", kApi},
+      {"kernel", kKernel},
+      {"user_annotation", kAnnotation},
+      {"gpu_memcpy", kMemcpy},
+      {"gpu_memset", kMemset},
+      {"cuda_driver", kApi},
+      {"cuda_sync", kSync},
+      {"Operator", kOldOperator},
+      {"Runtime", kApi},
+      {"Kernel", kKernel},
+      {"Memcpy", kMemcpy},
+      {"Memset", kMemset},
   });
   const auto* const found = std::ranges::find(kNamed, text, &Named::name);
   return found == kNamed.end() ? kNone : found->category;
@@ -216,7 +226,8 @@ void EventDecoder::fill(Record& record, Category category, const TraceEvent& eve
                                                : RangeSource::kPython;
       fill_host(record, event);
       break;
-    case kNone: break;
+    case kNone:
+      break;
   }
 }
 

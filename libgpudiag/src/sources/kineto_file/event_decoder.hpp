@@ -50,7 +50,16 @@ class EventDecoder {
 
  private:
   enum class Category : std::uint8_t {
-    kNone, kKernel, kMemcpy, kMemset, kApi, kOperator, kOldOperator, kAnnotation, kPython, kSync,
+    kNone,
+    kKernel,
+    kMemcpy,
+    kMemset,
+    kApi,
+    kOperator,
+    kOldOperator,
+    kAnnotation,
+    kPython,
+    kSync,
   };
   struct TextHash {
     using is_transparent = void;
@@ -77,7 +86,7 @@ class EventDecoder {
   std::vector<std::optional<ApiTraits>> traits_;  ///< by NameId
   std::vector<std::int64_t> pids_;
   std::unordered_map<std::int64_t, ProcessId> processes_;  ///< by pid
-  ProcessId last_process_{};  ///< nearly always the next one too
+  ProcessId last_process_{};                               ///< nearly always the next one too
   std::map<std::uint32_t, RecordedEvent> recorded_;
   std::map<Lane, std::vector<Record>> open_;
   std::uint64_t broken_ = 0;

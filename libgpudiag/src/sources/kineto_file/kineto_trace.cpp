@@ -32,7 +32,7 @@ struct KinetoTrace::Contents {
 
 namespace {
 
-constexpr std::size_t kPipeDepth = 4;
+constexpr std::size_t kPipeDepth = 16;  // 4 MiB: bridges what the scheduler takes away
 constexpr DurationNs kTickEvery = milliseconds(200);  // as often as a live session flushes
 
 /// [parsing thread] Takes blocks until there are no more.
@@ -84,8 +84,10 @@ Result<KinetoTrace> KinetoTrace::read(const std::filesystem::path& path,
     parse_blocks(pipe, decoder, contents->info, contents->quality, options);
   }
   if (!cutter.is_trace() || !cutter.found_events()) {
-    return Error{fmt::format("{} is no Chrome or Kineto trace: expected a JSON array of events or an "
-                             "object with \"traceEvents\"", path.string())};
+    return Error{
+        fmt::format("{} is no Chrome or Kineto trace: expected a JSON array of events or an "
+                    "object with \"traceEvents\"",
+                    path.string())};
   }
 
   TraceMembers members = read_members(cutter.members());
@@ -112,10 +114,18 @@ KinetoTrace::KinetoTrace(KinetoTrace&&) noexcept = default;
 KinetoTrace& KinetoTrace::operator=(KinetoTrace&&) noexcept = default;
 KinetoTrace::~KinetoTrace() = default;
 
-const NameTable& KinetoTrace::names() const { return contents_->names; }
-const KinetoInfo& KinetoTrace::info() const { return contents_->info; }
-const std::vector<KinetoProcess>& KinetoTrace::processes() const { return contents_->processes; }
-const Quality& KinetoTrace::quality() const { return contents_->quality; }
+const NameTable& KinetoTrace::names() const {
+  return contents_->names;
+}
+const KinetoInfo& KinetoTrace::info() const {
+  return contents_->info;
+}
+const std::vector<KinetoProcess>& KinetoTrace::processes() const {
+  return contents_->processes;
+}
+const Quality& KinetoTrace::quality() const {
+  return contents_->quality;
+}
 
 void KinetoTrace::deliver(ProcessId process, RecordSink& sink) const {
   Sanitizer sanitizer{sink};

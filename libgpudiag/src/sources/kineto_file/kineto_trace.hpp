@@ -42,10 +42,10 @@ struct KinetoInfo {
   std::string origin_unix_ns;  ///< time 0 of the records, in ns since 1970 where the trace knows it
   std::optional<std::uint32_t> rank;
   std::optional<std::uint32_t> world_size;
-  std::string backend;         ///< of the collectives: "nccl"
+  std::string backend;  ///< of the collectives: "nccl"
   std::string trace_name;
   std::vector<KinetoDevice> devices;
-  std::uint64_t events = 0;    ///< in the file, of all kinds
+  std::uint64_t events = 0;  ///< in the file, of all kinds
   std::uint64_t json_bytes = 0;
   std::uint64_t file_bytes = 0;
 };
@@ -57,8 +57,9 @@ struct KinetoInfo {
 /// tell. Immutable once read: may be used from several threads.
 class KinetoTrace {
  public:
-  /// Reads a whole file, plain or gzip, with one thread more than the caller's. Fails where it cannot
-  /// be opened or is no trace at all; whatever else is wrong with it is counted in quality().
+  /// Reads a whole file, plain or gzip, with one thread more than the caller's. Fails where it
+  /// cannot be opened or is no trace at all; whatever else is wrong with it is counted in
+  /// quality().
   static Result<KinetoTrace> read(const std::filesystem::path& path,
                                   const KinetoReadOptions& options = {});
 
@@ -75,8 +76,8 @@ class KinetoTrace {
   /// engine counts.
   const Quality& quality() const;
 
-  /// Hands one process's records over as a live source would: in the order in which they ended, each
-  /// through the Sanitizer, with a tick every 200 ms of the trace's time.
+  /// Hands one process's records over as a live source would: in the order in which they ended,
+  /// each through the Sanitizer, with a tick every 200 ms of the trace's time.
   void deliver(ProcessId process, RecordSink& sink) const;
 
  private:

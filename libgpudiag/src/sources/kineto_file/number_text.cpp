@@ -9,7 +9,9 @@
 namespace gpudiag::kineto_file {
 namespace {
 
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 std::string_view trimmed(std::string_view text) {
   const auto is_space = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
@@ -68,6 +70,32 @@ std::optional<std::int64_t> exponent_of(std::string_view text) {
   return minus ? -std::int64_t{value} : std::int64_t{value};
 }
 
+/// The form of nearly all time stamps: at most 15 or 16 digits, a point and at most three more.
+/// False for any other, which the general way then reads.
+bool read_plain(std::string_view token, std::int64_t& ns) {
+  constexpr std::size_t kMaxWhole = 16;
+  constexpr std::int64_t kMaxMicroseconds = 9'000'000'000'000'000;
+  std::size_t i = 0;
+  std::int64_t value = 0;
+  for (; i < token.size() && is_digit(token[i]); ++i) {
+    if (i == kMaxWhole) return false;
+    value = value * 10 + (token[i] - '0');
+  }
+  if (i == 0 || value > kMaxMicroseconds) return false;
+  int places = 0;
+  if (i < token.size() && token[i] == '.') {
+    for (++i; i < token.size() && is_digit(token[i]); ++i) {
+      if (++places > 3) return false;
+      value = value * 10 + (token[i] - '0');
+    }
+  }
+  for (; places < 3; ++places) value *= 10;
+  for (; i < token.size(); ++i)
+    if (token[i] != ' ' && token[i] != '\n') return false;
+  ns = value;
+  return true;
+}
+
 std::string_view last_word(std::string_view text) {
   const std::size_t space = text.find_last_of(' ');
   return space == text.npos ? text : text.substr(space + 1);
@@ -83,6 +111,7 @@ std::string_view unquoted(std::string_view token) {
 }
 
 std::optional<std::int64_t> nanoseconds_of_microseconds(std::string_view token) {
+  if (std::int64_t plain = 0; read_plain(token, plain)) return plain;
   std::string_view text = trimmed(unquoted(token));
   const bool minus = take_minus(text);
   const std::string_view whole = text.substr(0, count_digits(text));

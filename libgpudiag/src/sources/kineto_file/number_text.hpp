@@ -15,8 +15,8 @@ namespace gpudiag::kineto_file {
 /// text (null, NaN, Infinity) and for what 64 bits do not hold.
 std::optional<std::int64_t> nanoseconds_of_microseconds(std::string_view token);
 
-/// An integer, possibly in quotes or the last word of a text in quotes (`"stream 7"`); a fraction is
-/// cut off. Nothing for any other text. Values from 2^63 to 2^64 - 1 keep their bits.
+/// An integer, possibly in quotes or the last word of a text in quotes (`"stream 7"`); a fraction
+/// is cut off. Nothing for any other text. Values from 2^63 to 2^64 - 1 keep their bits.
 std::optional<std::int64_t> integer_of(std::string_view token);
 
 /// 32 bits for an id: itself where it fits (negative ones are how some writers print large ones),

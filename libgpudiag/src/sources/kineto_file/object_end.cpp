@@ -99,8 +99,10 @@ bool inside_array(const char* begin, const char* at) {
   bool in_string = false;
   for (const char* c = begin; c < at; ++c) {
     if (in_string) {
-      if (*c == '\\') ++c;
-      else if (*c == '"') in_string = false;
+      if (*c == '\\')
+        ++c;
+      else if (*c == '"')
+        in_string = false;
     } else if (*c == '"') {
       in_string = true;
     } else if (*c == '{' || *c == '[') {
@@ -160,9 +162,12 @@ const char* find_value_end(const char* begin, const char* end) {
   int depth = 0;
   for (const char* c = begin; c < end; ++c) {
     if (in_string) {
-      if (*c == '\\') ++c;
-      else if (*c == '"') in_string = false;
-      else continue;
+      if (*c == '\\')
+        ++c;
+      else if (*c == '"')
+        in_string = false;
+      else
+        continue;
       if (!in_string && depth == 0) return c + 1;
     } else if (*c == '"') {
       in_string = true;

@@ -20,8 +20,8 @@ struct ObjectEnd {
   const char* end;
 };
 
-/// `begin` points at `{`. Follows strings and escapes, counts braces, and looks at what follows each
-/// string and what precedes each brace: a lost quote or brace would otherwise swallow all that
+/// `begin` points at `{`. Follows strings and escapes, counts braces, and looks at what follows
+/// each string and what precedes each brace: a lost quote or brace would otherwise swallow all that
 /// follows. Deeper nesting than 1,024 (what the parser takes) is malformed.
 ObjectEnd find_object_end(const char* begin, const char* end);
 

@@ -30,7 +30,8 @@ TimePoint moved(TimePoint time, TimePoint origin) {
 }
 
 Interval widened(Interval interval, std::int64_t by) {
-  return {{saturated(__int128{interval.start.ns} - by)}, {saturated(__int128{interval.end.ns} + by)}};
+  return {{saturated(__int128{interval.start.ns} - by)},
+          {saturated(__int128{interval.end.ns} + by)}};
 }
 
 using Key = std::pair<std::uint32_t, std::uint32_t>;  ///< process, correlation
@@ -60,8 +61,8 @@ class DeviceOwners {
       ++votes[raw(record.device)][caller->second];
     });
     for (const auto& [device, by_process] : votes) {
-      const auto most = std::ranges::max_element(
-          by_process, {}, [](const auto& vote) { return vote.second; });
+      const auto most =
+          std::ranges::max_element(by_process, {}, [](const auto& vote) { return vote.second; });
       owners_.emplace(device, ProcessId{most->first});
     }
   }
@@ -156,7 +157,8 @@ Interval find_session(const RecordStore& records) {
   std::vector<TimePoint> sample;
   const std::size_t stride = records.size() / kSample + 1;
   for (std::size_t i = 0; i < records.size(); ++i) {
-    if ((i % stride == 0 || sample.empty()) && counts(records[i])) sample.push_back(records[i].start);
+    if ((i % stride == 0 || sample.empty()) && counts(records[i]))
+      sample.push_back(records[i].start);
   }
   if (sample.empty()) return {kTimeMin, kTimeMax};
   const auto middle = sample.begin() + static_cast<std::ptrdiff_t>(sample.size() / 2);

@@ -24,8 +24,8 @@ struct Delivery {
 std::vector<KinetoProcess> assign_processes(RecordStore& records,
                                             const std::vector<std::int64_t>& pids);
 
-/// Adds the record of each event that some cuda_sync waited for: the call is in the trace, its stream
-/// only in the args of the wait.
+/// Adds the record of each event that some cuda_sync waited for: the call is in the trace, its
+/// stream only in the args of the wait.
 void add_event_records(RecordStore& records, const std::map<std::uint32_t, RecordedEvent>& events);
 
 /// What the trace's clock can have shown: from the first to the last host record, give or take as

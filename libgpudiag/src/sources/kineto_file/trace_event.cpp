@@ -31,7 +31,8 @@ std::optional<Field> event_field(std::string_view key) {
     case 4:
       if (key == "name") return kName;
       break;
-    default: break;
+    default:
+      break;
   }
   return std::nullopt;
 }
@@ -69,7 +70,8 @@ std::optional<Field> argument_field(std::string_view key) {
     case 33:
       if (key == "wait_on_cuda_event_record_corr_id") return kWaitCorrelation;
       break;
-    default: break;
+    default:
+      break;
   }
   return std::nullopt;
 }
@@ -117,7 +119,8 @@ class EventParser::Impl {
     event = {};
     simdjson::ondemand::document document;
     simdjson::ondemand::object object;
-    auto error = parser_.iterate(text.data(), text.size(), text.size() + kScanPadding).get(document);
+    auto error =
+        parser_.iterate(text.data(), text.size(), text.size() + kScanPadding).get(document);
     if (error == simdjson::SUCCESS) error = document.get_object().get(object);
     if (error == simdjson::SUCCESS) error = read_fields(object, event);
     return error;

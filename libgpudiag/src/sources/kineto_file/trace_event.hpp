@@ -14,9 +14,25 @@ namespace gpudiag::kineto_file {
 /// Fields of an event and of its `args`. `External id` is not among them: it numbers operators, in
 /// another space than correlation ids, and joins nothing here.
 enum class Field : std::uint8_t {
-  kPhase, kCategory, kName, kProcess, kThread, kTime, kDuration,
-  kCorrelation, kDevice, kContext, kStream, kBytes, kGraph, kGrid, kBlock,
-  kSyncKind, kWaitStream, kWaitCorrelation, kWaitEvent,
+  kPhase,
+  kCategory,
+  kName,
+  kProcess,
+  kThread,
+  kTime,
+  kDuration,
+  kCorrelation,
+  kDevice,
+  kContext,
+  kStream,
+  kBytes,
+  kGraph,
+  kGrid,
+  kBlock,
+  kSyncKind,
+  kWaitStream,
+  kWaitCorrelation,
+  kWaitEvent,
 };
 inline constexpr std::size_t kFieldCount = 19;
 
@@ -25,9 +41,7 @@ inline constexpr std::size_t kFieldCount = 19;
 struct TraceEvent {
   std::array<std::string_view, kFieldCount> fields{};
 
-  std::string_view operator[](Field field) const {
-    return fields[static_cast<std::size_t>(field)];
-  }
+  std::string_view operator[](Field field) const { return fields[static_cast<std::size_t>(field)]; }
 };
 
 enum class ParseOutcome { kParsed, kRepaired, kBroken };

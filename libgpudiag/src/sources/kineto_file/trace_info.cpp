@@ -54,8 +54,10 @@ TraceMembers read_members(const std::vector<std::pair<std::string, std::string>>
     } else if (key == "distributedInfo" || key == "deviceProperties") {
       element value;
       if (parser.parse(text).get(value) != simdjson::SUCCESS) continue;
-      if (key == "distributedInfo") read_distributed(value, read.info);
-      else read_devices(value, read.info);
+      if (key == "distributedInfo")
+        read_distributed(value, read.info);
+      else
+        read_devices(value, read.info);
     }
   }
   return read;
