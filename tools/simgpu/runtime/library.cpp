@@ -6,15 +6,28 @@
 #include <cuda.h>
 #include <dlfcn.h>
 
+#include <string>
+
 namespace {
 
 using GetProcAddress = CUresult (*)(const char*, void**, int, cuuint64_t,
                                     CUdriverProcAddressQueryResult*);
 
-// The simulated driver lies beside this library; our run path finds it.
+// The simulated driver: the copy already loaded, else the one beside this library. Asked for by its
+// path, since a tool that wraps dlopen would hide our run path.
+void* open_driver() {
+  if (void* loaded = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD)) return loaded;
+  Dl_info here{};
+  if (dladdr(reinterpret_cast<const void*>(&open_driver), &here) == 0) return nullptr;
+  const std::string path = here.dli_fname;
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash + 1);
+  return dlopen((folder + "libcuda.so.1").c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
 GetProcAddress driver_lookup() {
   static const auto kLookup = [] {
-    void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    void* driver = open_driver();
     void* symbol = driver == nullptr ? nullptr : dlsym(driver, "cuGetProcAddress_v2");
     return reinterpret_cast<GetProcAddress>(symbol);
   }();
