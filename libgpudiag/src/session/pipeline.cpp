@@ -21,6 +21,10 @@ constexpr DurationNs kQualityPeriod = seconds(5);
 // Records of launches come within a flush or two; after this time without one operation something
 // keeps them from us.
 constexpr DurationNs kOperationsDue = seconds(2);
+// Ten iterations that the job itself marks, and not one CUDA call in five seconds: the records go to
+// somebody else. Ranges do not count: an evaluation on the processor has them too.
+constexpr DurationNs kStolenAfter = seconds(5);
+constexpr std::uint64_t kStolenMarks = 10;
 
 DurationNs thread_cpu_time() {
   timespec t{};
@@ -131,6 +135,7 @@ void Pipeline::take_message(const HostMessage& message, std::string_view text) {
     intake_.add(source_.call_record(message));
     return;
   }
+  if (message.kind == RecordKind::kMark) ++marks_since_record_;
   Record record;
   record.kind = message.kind;
   record.start = std::max(message.start, started_);
@@ -164,6 +169,7 @@ void Pipeline::tick(TimePoint asked) {
 
 void Pipeline::check_self(TimePoint at) {
   const CuptiCounts counts = source_.counts();
+  check_stolen(at, counts);
   const std::uint64_t launches = counts.launches - at_start_.launches;
   const std::uint64_t operations = counts.operations - at_start_.operations;
   if (launches > 0 && first_launch_seen_ == TimePoint{}) first_launch_seen_ = at;
@@ -179,6 +185,24 @@ void Pipeline::check_self(TimePoint at) {
                  fmt::format("no GPU activity from CUPTI: {} launches and not one operation (WSL, or a driver that "
                              "lacks tracing?); there will be no ledger",
                              launches)},
+                true);
+}
+
+void Pipeline::check_stolen(TimePoint at, const CuptiCounts& counts) {
+  const std::uint64_t records = counts.calls + counts.operations;
+  if (records != records_seen_ || last_record_seen_ == TimePoint{}) {
+    records_seen_ = records;
+    last_record_seen_ = at;
+    marks_since_record_ = 0;
+    return;
+  }
+  const bool had_some = records > at_start_.calls + at_start_.operations;
+  if (told_stolen_ || !had_some || marks_since_record_ < kStolenMarks || at - last_record_seen_ < kStolenAfter)
+    return;
+  told_stolen_ = true;
+  outputs_.note({at, "records_stopped",
+                 "no records from CUPTI any more while the job goes on: another profiler has taken its buffers, it "
+                 "seems; there is no ledger from here on"},
                 true);
 }
 

@@ -61,6 +61,7 @@ class Pipeline {
   void tick(TimePoint asked);
   void meet_device(DeviceId device);
   void check_self(TimePoint at);
+  void check_stolen(TimePoint at, const CuptiCounts& counts);
   void check_budget(TimePoint at);
   void take_notes();
 
@@ -83,6 +84,10 @@ class Pipeline {
   bool drop_ranges_ = false;
   bool told_recording_ = false;
   bool told_no_operations_ = false;
+  bool told_stolen_ = false;
+  TimePoint last_record_seen_;
+  std::uint64_t records_seen_ = 0;
+  std::uint64_t marks_since_record_ = 0;
   CuptiCounts at_start_;
 };
 

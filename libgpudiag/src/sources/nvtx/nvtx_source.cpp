@@ -4,6 +4,7 @@
 // As a tool: the types of the table to attach to, no NVTX of our own.
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <cstring>
@@ -183,6 +184,9 @@ bool attach_nvtx(const void* (*get_export_table)(std::uint32_t table)) noexcept 
   if (callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE, &core.table, &core.size) != 1) return false;
   Module core2;
   if (callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE2, &core2.table, &core2.size) != 1) core2 = {};
+  // A child that is forked before there is a session has threads of other ids.
+  static const bool hooked = pthread_atfork(nullptr, nullptr, refresh_after_fork) == 0;
+  (void)hooked;
   set_host_log(true);  // ranges that are open when the session starts must be known to it
   fill_core(core);
   fill_domains(core2);
