@@ -19,7 +19,8 @@
 namespace gpudiag {
 
 struct KinetoReadOptions {
-  /// Called now and then, on the reading thread, with bytes of the file read so far and in all.
+  /// Called now and then, on the caller's thread, with bytes of the file read so far and in all. Must
+  /// not throw.
   std::function<void(std::uint64_t read, std::uint64_t total)> on_progress;
 };
 
