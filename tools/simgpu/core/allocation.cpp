@@ -15,9 +15,9 @@ constexpr int kInvalidValue = 1;
 constexpr int kNotSupportedInCapture = 900;
 constexpr std::uint32_t kNone = 0xffffffff;
 
-void tell(bool is_free, const Allocation& allocation, const Context& context,
-          const Stream* stream) {
-  if (!listener_wants(kWantMemory)) return;
+// [locked] What is told of an allocation: the pool's counters are the lock's.
+MemoryRecord describe(bool is_free, const Allocation& allocation, const Context& context,
+                      const Stream* stream) {
   MemoryRecord record{};
   record.is_free = is_free;
   record.is_async = allocation.is_async;
@@ -35,7 +35,12 @@ void tell(bool is_free, const Allocation& allocation, const Context& context,
     record.pool_bytes = pool->used_high_bytes;
     record.pool_used_bytes = pool->used_bytes;
   }
-  notify_memory(record);
+  return record;
+}
+
+// Without the lock: the listener may call CUDA.
+void tell(const MemoryRecord& record) {
+  if (listener_wants(kWantMemory)) notify_memory(record);
 }
 
 std::vector<Pool*>& current_pools() {
@@ -73,7 +78,7 @@ int allocate(MemoryKind kind, std::size_t bytes, unsigned flags, void** out) {
   if (const int error = check_unsafe_call()) return error;
   Context* context = require_context();
   Device& device = *context->device;
-  Allocation made;
+  MemoryRecord made{};
   {
     Lock guard = Engine::get().lock();
     if (device.sticky_error != 0) return device.sticky_error;
@@ -84,9 +89,9 @@ int allocate(MemoryKind kind, std::size_t bytes, unsigned flags, void** out) {
     }
     if (const int error = allocate_memory(kind, device, bytes, flags, out)) return error;
     if (*out == nullptr) return 0;
-    made = *find_allocation(*out);
+    made = describe(false, *find_allocation(*out), *context, nullptr);
   }
-  tell(false, made, *context, nullptr);
+  tell(made);
   return 0;
 }
 
@@ -94,7 +99,7 @@ int free_memory(void* address, MemoryKind kind) {
   if (address == nullptr) return 0;
   if (const int error = check_unsafe_call()) return error;
   Context* context = require_context();
-  Allocation gone;
+  MemoryRecord told{};
   {
     Lock guard = Engine::get().lock();
     const Allocation* found = find_allocation(address);
@@ -107,17 +112,20 @@ int free_memory(void* address, MemoryKind kind) {
                                                     "memory_free")) {
       return error;
     }
-    gone = *find_allocation(address);
+    found = find_allocation(address);
+    if (found == nullptr) return kInvalidValue;  // freed by another thread while we waited
+    const Allocation gone = *found;
     if (const int error = release_memory(address)) return error;
     if (auto* pool = static_cast<Pool*>(gone.pool)) pool->used_bytes -= gone.bytes;
+    told = describe(true, gone, *context, nullptr);
   }
-  tell(true, gone, *context, nullptr);
+  tell(told);
   return 0;
 }
 
 int allocate_async(Stream& stream, Pool& pool, std::size_t bytes, void** out) {
   if (out == nullptr) return kInvalidValue;
-  Allocation made;
+  MemoryRecord made{};
   {
     const Lock guard = Engine::get().lock();
     if (stream.capture != nullptr) return kNotSupportedInCapture;
@@ -130,15 +138,15 @@ int allocate_async(Stream& stream, Pool& pool, std::size_t bytes, void** out) {
     allocation->pool = &pool;
     pool.used_bytes += bytes;
     pool.used_high_bytes = std::max(pool.used_high_bytes, pool.used_bytes);
-    made = *allocation;
+    made = describe(false, *allocation, *stream.context, &stream);
   }
-  tell(false, made, *stream.context, &stream);
+  tell(made);
   return 0;
 }
 
 int free_async(Stream& stream, void* address) {
   if (address == nullptr) return 0;
-  Allocation gone;
+  MemoryRecord told{};
   {
     const Lock guard = Engine::get().lock();
     if (stream.capture != nullptr) return kNotSupportedInCapture;
@@ -147,15 +155,16 @@ int free_async(Stream& stream, void* address) {
         found->kind != MemoryKind::device) {
       return kInvalidValue;
     }
-    gone = *found;
+    const Allocation gone = *found;
     if (auto* pool = static_cast<Pool*>(gone.pool)) pool->used_bytes -= gone.bytes;
     Operation* operation =
         Engine::get().create(OperationKind::marker, stream, thread_state().correlation_id);
     operation->effect.type = Effect::Type::release;
     operation->effect.dst = address;
     Engine::get().enqueue(operation);
+    told = describe(true, gone, *stream.context, &stream);
   }
-  tell(true, gone, *stream.context, &stream);
+  tell(told);
   return 0;
 }
 

@@ -73,6 +73,7 @@ SIMGPU_RUNTIME(cudaMemPoolGetAccess) {
 }
 
 SIMGPU_RUNTIME(cudaMemPoolSetAttribute) {
+  const Lock guard = Engine::get().lock();
   Pool* pool = find_pool(p.memPool);
   if (pool == nullptr || p.value == nullptr) return cudaErrorInvalidValue;
   switch (p.attr) {
@@ -95,6 +96,7 @@ SIMGPU_RUNTIME(cudaMemPoolSetAttribute) {
 }
 
 SIMGPU_RUNTIME(cudaMemPoolGetAttribute) {
+  const Lock guard = Engine::get().lock();
   const Pool* pool = find_pool(p.memPool);
   if (pool == nullptr || p.value == nullptr) return cudaErrorInvalidValue;
   switch (p.attr) {
