@@ -108,8 +108,8 @@ int free_memory(void* address, MemoryKind kind) {
       return kInvalidValue;
     }
     // Every device may still use it: managed and pinned memory are visible to all.
-    if (const int error = Engine::get().wait_device(guard, *all_devices()[found->device],
-                                                    "memory_free")) {
+    if (const int error =
+            Engine::get().wait_device(guard, *all_devices()[found->device], "memory_free")) {
       return error;
     }
     found = find_allocation(address);

@@ -50,8 +50,12 @@ void at_exit() {
   finish_truth();
 }
 
-void before_fork() { Engine::get().mutex().lock(); }
-void after_fork_in_parent() { Engine::get().mutex().unlock(); }
+void before_fork() {
+  Engine::get().mutex().lock();
+}
+void after_fork_in_parent() {
+  Engine::get().mutex().unlock();
+}
 void after_fork_in_child() {
   g_is_child = true;
   g_ready.store(false, std::memory_order_relaxed);
@@ -100,9 +104,13 @@ std::uint32_t next_correlation_id() noexcept {
   return id;
 }
 
-std::uint32_t current_correlation_id() noexcept { return thread_state().correlation_id; }
+std::uint32_t current_correlation_id() noexcept {
+  return thread_state().correlation_id;
+}
 
-bool driver_initialised() noexcept { return g_initialised.load(std::memory_order_relaxed); }
+bool driver_initialised() noexcept {
+  return g_initialised.load(std::memory_order_relaxed);
+}
 
 int initialise_driver() noexcept {
   if (g_is_child) return kInitializationError;
@@ -122,8 +130,8 @@ void prepare(EntryPoint& entry) {
 }
 
 ObservedCall::ObservedCall(EntryPoint& entry, const void* params, const char* symbol)
-    : notices_(listener_wants(entry.domain == ApiDomain::runtime ? kWantRuntimeApi
-                                                                 : kWantDriverApi)) {
+    : notices_(
+          listener_wants(entry.domain == ApiDomain::runtime ? kWantRuntimeApi : kWantDriverApi)) {
   ThreadState& thread = thread_state();
   if (notices_) {
     call_.domain = entry.domain;
@@ -194,7 +202,9 @@ std::uint32_t stream_id(void* context, void* stream, bool per_thread_default) no
   return own == thread.default_streams.end() ? kNone : own->second->id;
 }
 
-std::uint32_t device_count() noexcept { return static_cast<std::uint32_t>(all_devices().size()); }
+std::uint32_t device_count() noexcept {
+  return static_cast<std::uint32_t>(all_devices().size());
+}
 
 const DeviceDescription& device_description(std::uint32_t device_id) noexcept {
   return all_devices()[device_id]->description;

@@ -33,7 +33,9 @@ std::vector<Capture*>& captures() {
 }
 std::atomic<int> g_capture_count{0};  // relaxed: spares the lock where nothing is captured
 
-std::uint64_t this_thread() { return static_cast<std::uint64_t>(pthread_self()); }
+std::uint64_t this_thread() {
+  return static_cast<std::uint64_t>(pthread_self());
+}
 
 void merge_front(std::vector<GraphNode*>& front, const std::vector<GraphNode*>& more) {
   for (GraphNode* node : more) {

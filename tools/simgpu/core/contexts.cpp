@@ -49,8 +49,8 @@ std::vector<std::uint32_t> visible_devices() {
   for (const char* at = list; *at != '\0';) {
     char* end = nullptr;
     const long slot = std::strtol(at, &end, 10);
-    const bool known = end != at && slot >= 0 && slot < long{options().devices} &&
-                       (*end == ',' || *end == '\0');
+    const bool known =
+        end != at && slot >= 0 && slot < long{options().devices} && (*end == ',' || *end == '\0');
     if (!known) break;
     visible.push_back(static_cast<std::uint32_t>(slot));
     at = *end == ',' ? end + 1 : end;

@@ -20,7 +20,7 @@
 namespace simgpu {
 namespace {
 
-constexpr std::array<const char*, 7> kCopyNames = {"h2d", "d2h", "d2d",     "p2p",
+constexpr std::array<const char*, 7> kCopyNames = {"h2d", "d2h",      "d2d",   "p2p",
                                                    "h2h", "pageable", "memset"};
 
 struct Rules {
@@ -38,7 +38,7 @@ struct Rules {
 };
 
 bool set_argument(KernelCost& cost, const std::string& key, const std::string& value) {
-  static constexpr std::array<const char*, 7> kTypes = {"", "u64", "i64", "u32",
+  static constexpr std::array<const char*, 7> kTypes = {"",    "u64", "i64", "u32",
                                                         "i32", "f32", "f64"};
   for (std::size_t type = 1; type < kTypes.size(); ++type) {
     if (value != kTypes[type]) continue;

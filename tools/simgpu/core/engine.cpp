@@ -42,13 +42,17 @@ CopyEngine* copy_engine(Operation& operation) {
 
 }  // namespace
 
-void wait_for_resolution(Lock& lock) { resolution().wait(lock); }
-void notify_resolution() { resolution().notify_all(); }
+void wait_for_resolution(Lock& lock) {
+  resolution().wait(lock);
+}
+void notify_resolution() {
+  resolution().notify_all();
+}
 
 std::int64_t CopyEngine::book(std::int64_t earliest_ns, std::int64_t duration_ns,
                               std::int64_t now_ns) {
-  const auto past = std::find_if(busy.begin(), busy.end(),
-                                 [now_ns](const Busy& b) { return b.end_ns > now_ns; });
+  const auto past =
+      std::find_if(busy.begin(), busy.end(), [now_ns](const Busy& b) { return b.end_ns > now_ns; });
   busy.erase(busy.begin(), past);
   std::int64_t start_ns = earliest_ns;
   auto at = busy.begin();
@@ -277,8 +281,8 @@ void Engine::finish(Operation* operation) {
   }
   if (operation->error != 0 && device.sticky_error == 0) device.sticky_error = operation->error;
   const bool shown = operation->record.kind != OperationKind::marker;
-  if (!shown || !(listener_wants(kWantOperations) || operation->record.tag != 0 ||
-                  truth_enabled())) {
+  if (!shown ||
+      !(listener_wants(kWantOperations) || operation->record.tag != 0 || truth_enabled())) {
     release(operation);
     return;
   }

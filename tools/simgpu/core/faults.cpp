@@ -100,8 +100,7 @@ bool Fault::fires(std::string_view name) {
   if (nth_ > 0 && occasion != nth_) return false;
   if (every_ > 0 && occasion % every_ != 0) return false;
   if (occasion <= after_) return false;
-  if (probability_ >= 0.0 &&
-      chance(seed_, static_cast<std::uint64_t>(occasion)) >= probability_) {
+  if (probability_ >= 0.0 && chance(seed_, static_cast<std::uint64_t>(occasion)) >= probability_) {
     return false;
   }
   const std::int64_t fired = fired_.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -115,7 +114,9 @@ std::string_view Fault::text(std::string_view key) const {
   return {};
 }
 
-bool Fault::has(std::string_view key) const { return !text(key).empty(); }
+bool Fault::has(std::string_view key) const {
+  return !text(key).empty();
+}
 
 std::int64_t Fault::number(std::string_view key, std::int64_t fallback) const {
   const std::string value(text(key));
@@ -142,6 +143,8 @@ Fault* find_fault(std::string_view target) {
   return found.empty() ? nullptr : found.front();
 }
 
-std::vector<Fault*> find_faults(std::string_view target) { return FaultTable::get().find(target); }
+std::vector<Fault*> find_faults(std::string_view target) {
+  return FaultTable::get().find(target);
+}
 
 }  // namespace simgpu

@@ -11,7 +11,7 @@
 namespace simgpu {
 namespace {
 
-std::atomic<std::uint32_t> g_graphs{0};   // relaxed counters: they only make ids
+std::atomic<std::uint32_t> g_graphs{0};  // relaxed counters: they only make ids
 std::atomic<std::uint64_t> g_nodes{0};
 
 constexpr std::array<int, 8> kNodeTypes = {5, 0, 1, 2, 3, 7, 6, 4};  // of Work, as CUgraphNodeType
@@ -88,8 +88,7 @@ void destroy_node(GraphNode* node) {
   std::erase_if(node->graph->nodes, [node](const auto& held) { return held.get() == node; });
 }
 
-Graph* clone_graph(const Graph& graph,
-                   std::unordered_map<const GraphNode*, GraphNode*>* copies) {
+Graph* clone_graph(const Graph& graph, std::unordered_map<const GraphNode*, GraphNode*>* copies) {
   std::unordered_map<const GraphNode*, GraphNode*> own;
   if (copies == nullptr) copies = &own;
   Graph* clone = create_graph();
@@ -104,7 +103,8 @@ Graph* clone_graph(const Graph& graph,
     tell(ResourceEvent::node_cloned, clone, copy, node.get());
   }
   for (const auto& node : graph.nodes) {
-    for (GraphNode* before : node->before) add_dependency(*(*copies)[before], *(*copies)[node.get()]);
+    for (GraphNode* before : node->before)
+      add_dependency(*(*copies)[before], *(*copies)[node.get()]);
   }
   return clone;
 }

@@ -125,7 +125,8 @@ class Launch {
     const std::span<Operation* const> previous(&exec_.last_launch,
                                                exec_.last_launch == nullptr ? 0U : 1U);
     engine.enqueue(begin, previous);
-    for (std::size_t i = 0; i < exec_.order.size(); ++i) add(*exec_.order[i], exec_.lanes[i], begin);
+    for (std::size_t i = 0; i < exec_.order.size(); ++i)
+      add(*exec_.order[i], exec_.lanes[i], begin);
     finish(begin);
   }
 

@@ -32,7 +32,9 @@ Allocations& allocations() {
   return *kAllocations;
 }
 
-std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
+std::size_t round_up(std::size_t bytes, std::size_t to) {
+  return (bytes + to - 1) / to * to;
+}
 
 void* back(std::size_t bytes, bool& mapped) {
   mapped = bytes >= kMappedBytes;
@@ -141,8 +143,8 @@ void Engine::apply(Operation& operation) {
   }
   std::size_t left = static_cast<std::size_t>(options().max_moved_bytes);
   auto* dst = static_cast<std::byte*>(effect.dst);
-  const auto* src = static_cast<const std::byte*>(operation.staging ? operation.staging.get()
-                                                                    : effect.src);
+  const auto* src =
+      static_cast<const std::byte*>(operation.staging ? operation.staging.get() : effect.src);
   const std::size_t src_pitch = operation.staging ? effect.width : effect.src_pitch;
   for (std::size_t row = 0; row < effect.height && left > 0; ++row) {
     const std::size_t bytes = std::min(left, effect.width);

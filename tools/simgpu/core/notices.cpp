@@ -12,7 +12,9 @@ namespace {
 std::atomic<const Listener*> g_listener{nullptr};
 std::atomic<std::uint32_t> g_asked{0};
 
-const Listener* listener() noexcept { return g_listener.load(std::memory_order_acquire); }
+const Listener* listener() noexcept {
+  return g_listener.load(std::memory_order_acquire);
+}
 
 void publish() noexcept {
   g_wanted.store(listener() == nullptr ? 0 : g_asked.load(std::memory_order_relaxed),

@@ -25,8 +25,8 @@ struct Effect {
   std::uint32_t value = 0;       // fill
   void* dst = nullptr;           // release: the allocation to free
   const void* src = nullptr;
-  std::size_t width = 0;         // bytes of a row
-  std::size_t height = 1;        // rows
+  std::size_t width = 0;   // bytes of a row
+  std::size_t height = 1;  // rows
   std::size_t dst_pitch = 0;
   std::size_t src_pitch = 0;
 };
@@ -46,18 +46,18 @@ struct Operation {
   std::int64_t duration_ns = 0;
 
   Stream* stream = nullptr;
-  Operation* next = nullptr;          // in its stream, then in the list of the finished
-  Operation* stream_before = nullptr; // unresolved predecessor in the stream, else null
-  std::vector<Operation*> waits_for;  // unresolved ones only; referenced
-  std::vector<std::uint64_t> edges;   // ids of all it waits for across streams, for the truth
-  std::uint32_t references = 1;       // the queue's own; changed under the lock only
-  bool resolved = false;              // start and end are known
-  bool started = false;               // start is known; a host function may be running
+  Operation* next = nullptr;           // in its stream, then in the list of the finished
+  Operation* stream_before = nullptr;  // unresolved predecessor in the stream, else null
+  std::vector<Operation*> waits_for;   // unresolved ones only; referenced
+  std::vector<std::uint64_t> edges;    // ids of all it waits for across streams, for the truth
+  std::uint32_t references = 1;        // the queue's own; changed under the lock only
+  bool resolved = false;               // start and end are known
+  bool started = false;                // start is known; a host function may be running
   bool retired = false;
   bool never_ends = false;
-  int error = 0;                      // poisons the device when it ends
+  int error = 0;  // poisons the device when it ends
 
-  Operation* graph_begin = nullptr;      // of a graph_launch: its first entry; referenced
+  Operation* graph_begin = nullptr;  // of a graph_launch: its first entry; referenced
 
   Effect effect;
   std::unique_ptr<std::byte[]> staging;  // pageable source, as it was when the copy was queued

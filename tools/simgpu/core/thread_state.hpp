@@ -29,14 +29,14 @@ struct LaunchConfiguration {
 };
 
 struct ThreadState {
-  std::uint32_t device = 0;         // cudaSetDevice
-  std::vector<Context*> contexts;   // the driver's stack; the last one is current
-  int last_error = 0;               // cudaGetLastError
-  std::uint32_t correlation_id = 0; // of the API call that runs; 0 outside
-  const char* function = "";        // likewise
-  bool per_thread_default = false;  // it is a _ptsz or _ptds form: stream 0 is the thread's own
-  bool initialising = false;        // inside InitializeInjection
-  int capture_mode = 0;             // cudaThreadExchangeStreamCaptureMode
+  std::uint32_t device = 0;          // cudaSetDevice
+  std::vector<Context*> contexts;    // the driver's stack; the last one is current
+  int last_error = 0;                // cudaGetLastError
+  std::uint32_t correlation_id = 0;  // of the API call that runs; 0 outside
+  const char* function = "";         // likewise
+  bool per_thread_default = false;   // it is a _ptsz or _ptds form: stream 0 is the thread's own
+  bool initialising = false;         // inside InitializeInjection
+  int capture_mode = 0;              // cudaThreadExchangeStreamCaptureMode
   std::vector<LaunchConfiguration> launches;
   std::map<Context*, Stream*> default_streams;  // cudaStreamPerThread
 };

@@ -119,11 +119,11 @@ const char* copy_name(CopyKind kind) {
 
 std::string describe(const Operation& operation) {
   const OperationRecord& r = operation.record;
-  std::string out = fmt::format(
-      R"("id":{},"kind":"{}","device":{},"context":{},"stream":{},"correlation":{},)"
-      R"("graph":{},"node":{},"queued_ns":{})",
-      r.id, kind_name(r.kind), r.device_id, r.context_uid, r.stream_id, r.correlation_id,
-      r.graph_id, r.graph_node_id, operation.queued_ns);
+  std::string out =
+      fmt::format(R"("id":{},"kind":"{}","device":{},"context":{},"stream":{},"correlation":{},)"
+                  R"("graph":{},"node":{},"queued_ns":{})",
+                  r.id, kind_name(r.kind), r.device_id, r.context_uid, r.stream_id,
+                  r.correlation_id, r.graph_id, r.graph_node_id, operation.queued_ns);
   if (r.kind == OperationKind::kernel) {
     out += fmt::format(R"(,"name":{})", quoted(r.name == nullptr ? "" : r.name));
   } else if (r.kind == OperationKind::memcpy) {
@@ -145,7 +145,9 @@ std::int64_t realtime_offset_ns() {
   return std::int64_t{real.tv_sec} * 1'000'000'000 + real.tv_nsec - now_ns();
 }
 
-long thread_id() { return syscall(SYS_gettid); }
+long thread_id() {
+  return syscall(SYS_gettid);
+}
 
 }  // namespace
 
@@ -160,9 +162,10 @@ void start_truth() {
     return;
   }
   g_truth_enabled = true;
-  line("{{\"type\":\"process\",\"format\":\"simgpu.truth/1\",\"pid\":{},\"devices\":{},"
-       "\"seed\":{},\"realtime_minus_monotonic_ns\":{}}}\n",
-       getpid(), options().devices, options().seed, realtime_offset_ns());
+  line(
+      "{{\"type\":\"process\",\"format\":\"simgpu.truth/1\",\"pid\":{},\"devices\":{},"
+      "\"seed\":{},\"realtime_minus_monotonic_ns\":{}}}\n",
+      getpid(), options().devices, options().seed, realtime_offset_ns());
   CallbackThread::get().keep_truth();
 }
 
@@ -178,24 +181,26 @@ void truth_unfinished(const Operation& operation) {
 void truth_wait(const char* reason, std::int64_t start_ns, std::int64_t end_ns,
                 std::uint64_t for_operation) {
   const ThreadState& thread = thread_state();
-  line("{{\"type\":\"wait\",\"function\":\"{}\",\"correlation\":{},\"thread\":{},"
-       "\"reason\":\"{}\",\"for_operation\":{},\"start_ns\":{},\"end_ns\":{}}}\n",
-       thread.function, thread.correlation_id, thread_id(), reason, for_operation, start_ns,
-       end_ns);
+  line(
+      "{{\"type\":\"wait\",\"function\":\"{}\",\"correlation\":{},\"thread\":{},"
+      "\"reason\":\"{}\",\"for_operation\":{},\"start_ns\":{},\"end_ns\":{}}}\n",
+      thread.function, thread.correlation_id, thread_id(), reason, for_operation, start_ns, end_ns);
 }
 
 void truth_delay(const char* cause, std::int64_t start_ns, std::int64_t end_ns) {
   const ThreadState& thread = thread_state();
-  line("{{\"type\":\"delay\",\"function\":\"{}\",\"correlation\":{},\"thread\":{},"
-       "\"cause\":\"{}\",\"start_ns\":{},\"end_ns\":{}}}\n",
-       thread.function, thread.correlation_id, thread_id(), cause, start_ns, end_ns);
+  line(
+      "{{\"type\":\"delay\",\"function\":\"{}\",\"correlation\":{},\"thread\":{},"
+      "\"cause\":\"{}\",\"start_ns\":{},\"end_ns\":{}}}\n",
+      thread.function, thread.correlation_id, thread_id(), cause, start_ns, end_ns);
 }
 
 void truth_fault(const Fault& fault, std::uint64_t operation_id) {
   const ThreadState& thread = thread_state();
-  line("{{\"type\":\"fault\",\"rule\":{},\"function\":\"{}\",\"correlation\":{},"
-       "\"operation\":{},\"time_ns\":{}}}\n",
-       quoted(fault.rule()), thread.function, thread.correlation_id, operation_id, now_ns());
+  line(
+      "{{\"type\":\"fault\",\"rule\":{},\"function\":\"{}\",\"correlation\":{},"
+      "\"operation\":{},\"time_ns\":{}}}\n",
+      quoted(fault.rule()), thread.function, thread.correlation_id, operation_id, now_ns());
 }
 
 void flush_truth() {

@@ -24,7 +24,9 @@ constexpr std::uint64_t kMaxThreadsPerBlock = 1024;
 // CUDA stages pageable copies up to this size at once and returns.
 constexpr std::size_t kStagedBytes = 64 * 1024;
 
-bool on_host(MemoryKind kind) { return kind == MemoryKind::pageable || kind == MemoryKind::pinned; }
+bool on_host(MemoryKind kind) {
+  return kind == MemoryKind::pageable || kind == MemoryKind::pinned;
+}
 
 CopyClass copy_class(const CopyWork& work) {
   const bool pageable =
@@ -64,8 +66,7 @@ void stage(Operation& operation, const CopyWork& work) {
   operation.staging = std::make_unique<std::byte[]>(bytes);
   const auto* src = static_cast<const std::byte*>(work.src);
   for (std::size_t row = 0; row < work.height; ++row) {
-    std::memcpy(operation.staging.get() + row * work.width, src + row * work.src_pitch,
-                work.width);
+    std::memcpy(operation.staging.get() + row * work.width, src + row * work.src_pitch, work.width);
   }
 }
 
@@ -173,8 +174,7 @@ Operation* make(Stream& stream, const EventRecordWork& work, std::uint32_t corre
 }
 
 Operation* make(Stream& stream, const EventWaitWork& work, std::uint32_t correlation_id) {
-  Operation* operation =
-      Engine::get().create(OperationKind::event_wait, stream, correlation_id);
+  Operation* operation = Engine::get().create(OperationKind::event_wait, stream, correlation_id);
   operation->record.event_id = work.event->id;
   operation->record.event_sync_id = work.event->sync_id;
   return operation;
@@ -212,8 +212,7 @@ int prepare_kernel(KernelWork& work) {
   }
   if (work.shared_bytes > 227 * 1024) return kInvalidValue;
   prepare_costs(*work.kernel);
-  work.duration_ns =
-      kernel_duration_ns(work.kernel->cost, work.grid, work.block, work.arguments);
+  work.duration_ns = kernel_duration_ns(work.kernel->cost, work.grid, work.block, work.arguments);
   return 0;
 }
 
@@ -249,8 +248,8 @@ int prepare_copy(CopyWork& work, int kind) {
   } else if (to_host) {
     work.kind = CopyKind::device_to_host;
   } else {
-    work.kind = work.src_device == work.dst_device ? CopyKind::device_to_device
-                                                   : CopyKind::peer_to_peer;
+    work.kind =
+        work.src_device == work.dst_device ? CopyKind::device_to_device : CopyKind::peer_to_peer;
   }
   return 0;
 }

@@ -7,7 +7,9 @@
 
 namespace {
 
-CUcontext handle(Context* context) { return reinterpret_cast<CUcontext>(context); }
+CUcontext handle(Context* context) {
+  return reinterpret_cast<CUcontext>(context);
+}
 
 CUresult make_context(CUcontext* out, CUdevice ordinal) {
   Device* device = find_device(ordinal);
@@ -51,9 +53,15 @@ SIMGPU_DRIVER(cuDevicePrimaryCtxSetFlags_v2) {
   return CUDA_SUCCESS;
 }
 
-SIMGPU_DRIVER(cuCtxCreate_v2) { return make_context(p.pctx, p.dev); }
-SIMGPU_DRIVER(cuCtxCreate_v3) { return make_context(p.pctx, p.dev); }
-SIMGPU_DRIVER(cuCtxCreate_v4) { return make_context(p.pctx, p.dev); }
+SIMGPU_DRIVER(cuCtxCreate_v2) {
+  return make_context(p.pctx, p.dev);
+}
+SIMGPU_DRIVER(cuCtxCreate_v3) {
+  return make_context(p.pctx, p.dev);
+}
+SIMGPU_DRIVER(cuCtxCreate_v4) {
+  return make_context(p.pctx, p.dev);
+}
 
 SIMGPU_DRIVER(cuCtxDestroy_v2) {
   Context* context = find_context(p.ctx);
@@ -145,8 +153,12 @@ SIMGPU_DRIVER(cuCtxGetStreamPriorityRange) {
   return CUDA_SUCCESS;
 }
 
-SIMGPU_DRIVER(cuCtxSetCacheConfig) { return CUDA_SUCCESS; }
-SIMGPU_DRIVER(cuCtxSetLimit) { return CUDA_SUCCESS; }
+SIMGPU_DRIVER(cuCtxSetCacheConfig) {
+  return CUDA_SUCCESS;
+}
+SIMGPU_DRIVER(cuCtxSetLimit) {
+  return CUDA_SUCCESS;
+}
 
 SIMGPU_DRIVER_VOID(cuCtxSynchronize) {
   Context* context = driver_context();

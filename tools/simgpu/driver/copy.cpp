@@ -35,7 +35,9 @@ CUresult fill(CUdeviceptr dst, std::uint32_t value, std::uint8_t value_bytes, st
 
 }  // namespace
 
-SIMGPU_DRIVER(cuMemcpy) { return copy(pointer(p.dst), pointer(p.src), p.ByteCount, nullptr, false); }
+SIMGPU_DRIVER(cuMemcpy) {
+  return copy(pointer(p.dst), pointer(p.src), p.ByteCount, nullptr, false);
+}
 SIMGPU_DRIVER(cuMemcpyAsync) {
   return copy(pointer(p.dst), pointer(p.src), p.ByteCount, p.hStream, true);
 }
@@ -64,9 +66,21 @@ SIMGPU_DRIVER(cuMemcpyPeerAsync) {
   return copy(pointer(p.dstDevice), pointer(p.srcDevice), p.ByteCount, p.hStream, true);
 }
 
-SIMGPU_DRIVER(cuMemsetD8_v2) { return fill(p.dstDevice, p.uc, 1, p.N, nullptr, false); }
-SIMGPU_DRIVER(cuMemsetD16_v2) { return fill(p.dstDevice, p.us, 2, p.N, nullptr, false); }
-SIMGPU_DRIVER(cuMemsetD32_v2) { return fill(p.dstDevice, p.ui, 4, p.N, nullptr, false); }
-SIMGPU_DRIVER(cuMemsetD8Async) { return fill(p.dstDevice, p.uc, 1, p.N, p.hStream, true); }
-SIMGPU_DRIVER(cuMemsetD16Async) { return fill(p.dstDevice, p.us, 2, p.N, p.hStream, true); }
-SIMGPU_DRIVER(cuMemsetD32Async) { return fill(p.dstDevice, p.ui, 4, p.N, p.hStream, true); }
+SIMGPU_DRIVER(cuMemsetD8_v2) {
+  return fill(p.dstDevice, p.uc, 1, p.N, nullptr, false);
+}
+SIMGPU_DRIVER(cuMemsetD16_v2) {
+  return fill(p.dstDevice, p.us, 2, p.N, nullptr, false);
+}
+SIMGPU_DRIVER(cuMemsetD32_v2) {
+  return fill(p.dstDevice, p.ui, 4, p.N, nullptr, false);
+}
+SIMGPU_DRIVER(cuMemsetD8Async) {
+  return fill(p.dstDevice, p.uc, 1, p.N, p.hStream, true);
+}
+SIMGPU_DRIVER(cuMemsetD16Async) {
+  return fill(p.dstDevice, p.us, 2, p.N, p.hStream, true);
+}
+SIMGPU_DRIVER(cuMemsetD32Async) {
+  return fill(p.dstDevice, p.ui, 4, p.N, p.hStream, true);
+}

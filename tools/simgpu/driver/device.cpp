@@ -108,5 +108,9 @@ SIMGPU_DRIVER(cuDeviceCanAccessPeer) {
   return CUDA_SUCCESS;
 }
 
-SIMGPU_DRIVER_VOID(cuProfilerStart) { return CUDA_SUCCESS; }
-SIMGPU_DRIVER_VOID(cuProfilerStop) { return CUDA_SUCCESS; }
+SIMGPU_DRIVER_VOID(cuProfilerStart) {
+  return CUDA_SUCCESS;
+}
+SIMGPU_DRIVER_VOID(cuProfilerStop) {
+  return CUDA_SUCCESS;
+}

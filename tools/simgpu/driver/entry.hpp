@@ -27,8 +27,9 @@
 
 namespace simgpu {
 
-
-inline CUresult as_result(int error) { return static_cast<CUresult>(error); }
+inline CUresult as_result(int error) {
+  return static_cast<CUresult>(error);
+}
 
 // Kernel name of a launch, for the tools; looked up only when one listens.
 template <typename Params>
@@ -40,10 +41,18 @@ inline const char* kernel_symbol(const void* function) {
   const Kernel* kernel = find_kernel(function);
   return kernel == nullptr ? nullptr : kernel->name.c_str();
 }
-inline const char* symbol_of(const cuLaunchKernel_params& p) { return kernel_symbol(p.f); }
-inline const char* symbol_of(const cuLaunchKernel_ptsz_params& p) { return kernel_symbol(p.f); }
-inline const char* symbol_of(const cuLaunchKernelEx_params& p) { return kernel_symbol(p.f); }
-inline const char* symbol_of(const cuLaunchKernelEx_ptsz_params& p) { return kernel_symbol(p.f); }
+inline const char* symbol_of(const cuLaunchKernel_params& p) {
+  return kernel_symbol(p.f);
+}
+inline const char* symbol_of(const cuLaunchKernel_ptsz_params& p) {
+  return kernel_symbol(p.f);
+}
+inline const char* symbol_of(const cuLaunchKernelEx_params& p) {
+  return kernel_symbol(p.f);
+}
+inline const char* symbol_of(const cuLaunchKernelEx_ptsz_params& p) {
+  return kernel_symbol(p.f);
+}
 
 // Runs one driver call. Before cuInit all but a few fail, as with the real driver.
 template <typename Body>
@@ -67,7 +76,9 @@ inline Device* find_device(CUdevice device) {
 }
 
 // The driver never makes a context on its own.
-inline Context* driver_context() { return static_cast<Context*>(current_context()); }
+inline Context* driver_context() {
+  return static_cast<Context*>(current_context());
+}
 
 inline Context* find_context(CUcontext handle) {
   auto* context = reinterpret_cast<Context*>(handle);
@@ -87,7 +98,9 @@ CUresult with_event(CUevent handle, Use&& use) {
   return event == nullptr ? CUDA_ERROR_INVALID_HANDLE : as_result(use(*event));
 }
 
-inline void* pointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+inline void* pointer(CUdeviceptr address) {
+  return reinterpret_cast<void*>(address);
+}
 
 }  // namespace simgpu
 

@@ -110,16 +110,36 @@ CUresult set_attribute(const void* function, CUfunction_attribute attribute, int
 
 }  // namespace
 
-SIMGPU_DRIVER(cuModuleLoad) { return load_file(p.module, p.fname); }
-SIMGPU_DRIVER(cuModuleLoadData) { return load(p.module, p.image); }
-SIMGPU_DRIVER(cuModuleLoadDataEx) { return load(p.module, p.image); }
-SIMGPU_DRIVER(cuModuleLoadFatBinary) { return load(p.module, p.fatCubin); }
-SIMGPU_DRIVER(cuModuleUnload) { return unload(p.hmod); }
-SIMGPU_DRIVER(cuModuleGetFunction) { return kernel_by_name(p.hfunc, p.hmod, p.name); }
-SIMGPU_DRIVER(cuLibraryLoadData) { return load(p.library, p.code); }
-SIMGPU_DRIVER(cuLibraryLoadFromFile) { return load_file(p.library, p.fileName); }
-SIMGPU_DRIVER(cuLibraryUnload) { return unload(p.library); }
-SIMGPU_DRIVER(cuLibraryGetKernel) { return kernel_by_name(p.pKernel, p.library, p.name); }
+SIMGPU_DRIVER(cuModuleLoad) {
+  return load_file(p.module, p.fname);
+}
+SIMGPU_DRIVER(cuModuleLoadData) {
+  return load(p.module, p.image);
+}
+SIMGPU_DRIVER(cuModuleLoadDataEx) {
+  return load(p.module, p.image);
+}
+SIMGPU_DRIVER(cuModuleLoadFatBinary) {
+  return load(p.module, p.fatCubin);
+}
+SIMGPU_DRIVER(cuModuleUnload) {
+  return unload(p.hmod);
+}
+SIMGPU_DRIVER(cuModuleGetFunction) {
+  return kernel_by_name(p.hfunc, p.hmod, p.name);
+}
+SIMGPU_DRIVER(cuLibraryLoadData) {
+  return load(p.library, p.code);
+}
+SIMGPU_DRIVER(cuLibraryLoadFromFile) {
+  return load_file(p.library, p.fileName);
+}
+SIMGPU_DRIVER(cuLibraryUnload) {
+  return unload(p.library);
+}
+SIMGPU_DRIVER(cuLibraryGetKernel) {
+  return kernel_by_name(p.pKernel, p.library, p.name);
+}
 
 // A library's module and a kernel's function are the same things here.
 SIMGPU_DRIVER(cuLibraryGetModule) {
@@ -152,10 +172,18 @@ SIMGPU_DRIVER(cuKernelGetName) {
   return CUDA_SUCCESS;
 }
 
-SIMGPU_DRIVER(cuFuncGetAttribute) { return get_attribute(p.pi, p.attrib, p.hfunc); }
-SIMGPU_DRIVER(cuFuncSetAttribute) { return set_attribute(p.hfunc, p.attrib, p.value); }
-SIMGPU_DRIVER(cuKernelGetAttribute) { return get_attribute(p.pi, p.attrib, p.kernel); }
-SIMGPU_DRIVER(cuKernelSetAttribute) { return set_attribute(p.kernel, p.attrib, p.val); }
+SIMGPU_DRIVER(cuFuncGetAttribute) {
+  return get_attribute(p.pi, p.attrib, p.hfunc);
+}
+SIMGPU_DRIVER(cuFuncSetAttribute) {
+  return set_attribute(p.hfunc, p.attrib, p.value);
+}
+SIMGPU_DRIVER(cuKernelGetAttribute) {
+  return get_attribute(p.pi, p.attrib, p.kernel);
+}
+SIMGPU_DRIVER(cuKernelSetAttribute) {
+  return set_attribute(p.kernel, p.attrib, p.val);
+}
 SIMGPU_DRIVER(cuFuncSetCacheConfig) {
   return find_kernel(p.hfunc) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
 }
@@ -208,8 +236,9 @@ SIMGPU_DRIVER(cuLaunchKernelEx) {
 
 SIMGPU_DRIVER(cuLaunchHostFunc) {
   if (p.fn == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return with_stream(p.hStream,
-                     [&](Stream& s) { return submit(s, HostWork{p.fn, nullptr, p.userData}); });
+  return with_stream(p.hStream, [&](Stream& s) {
+    return submit(s, HostWork{p.fn, nullptr, p.userData});
+  });
 }
 
 SIMGPU_DRIVER(cuGraphLaunch) {

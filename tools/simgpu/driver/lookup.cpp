@@ -17,9 +17,9 @@ void* find_symbol(const char* name, int version, bool per_thread, bool& name_kno
     if (std::strcmp(symbol.name, name) != 0) continue;
     name_known = true;
     if (symbol.cuda_version > version || (symbol.per_thread && !per_thread)) continue;
-    const bool better = best == nullptr || symbol.per_thread > best->per_thread ||
-                        (symbol.per_thread == best->per_thread &&
-                         symbol.cuda_version >= best->cuda_version);
+    const bool better =
+        best == nullptr || symbol.per_thread > best->per_thread ||
+        (symbol.per_thread == best->per_thread && symbol.cuda_version >= best->cuda_version);
     if (better) best = &symbol;
   }
   return best == nullptr ? nullptr : best->address;
@@ -51,4 +51,6 @@ SIMGPU_DRIVER(cuGetProcAddress) {
 }
 
 // Undocumented tables; what needs them cannot run here and must hear so.
-SIMGPU_DRIVER(cuGetExportTable) { return CUDA_ERROR_NOT_FOUND; }
+SIMGPU_DRIVER(cuGetExportTable) {
+  return CUDA_ERROR_NOT_FOUND;
+}

@@ -64,9 +64,15 @@ SIMGPU_DRIVER(cuMemAllocManaged) {
 SIMGPU_DRIVER(cuMemFree_v2) {
   return as_result(free_memory(pointer(p.dptr), MemoryKind::device));
 }
-SIMGPU_DRIVER(cuMemAllocHost_v2) { return allocate_host(p.bytesize, 0, p.pp); }
-SIMGPU_DRIVER(cuMemHostAlloc) { return allocate_host(p.bytesize, p.Flags, p.pp); }
-SIMGPU_DRIVER(cuMemFreeHost) { return as_result(free_memory(p.p, MemoryKind::pinned)); }
+SIMGPU_DRIVER(cuMemAllocHost_v2) {
+  return allocate_host(p.bytesize, 0, p.pp);
+}
+SIMGPU_DRIVER(cuMemHostAlloc) {
+  return allocate_host(p.bytesize, p.Flags, p.pp);
+}
+SIMGPU_DRIVER(cuMemFreeHost) {
+  return as_result(free_memory(p.p, MemoryKind::pinned));
+}
 
 SIMGPU_DRIVER(cuMemHostRegister_v2) {
   const Context* context = driver_context();

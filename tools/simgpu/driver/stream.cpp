@@ -26,8 +26,12 @@ CUstreamCaptureStatus status_of(const Stream& stream) {
 
 }  // namespace
 
-SIMGPU_DRIVER(cuStreamCreate) { return make_stream(p.phStream, p.Flags, 0); }
-SIMGPU_DRIVER(cuStreamCreateWithPriority) { return make_stream(p.phStream, p.flags, p.priority); }
+SIMGPU_DRIVER(cuStreamCreate) {
+  return make_stream(p.phStream, p.Flags, 0);
+}
+SIMGPU_DRIVER(cuStreamCreateWithPriority) {
+  return make_stream(p.phStream, p.flags, p.priority);
+}
 
 SIMGPU_DRIVER(cuStreamDestroy_v2) {
   if (reinterpret_cast<std::uintptr_t>(p.hStream) <= 2) return CUDA_ERROR_INVALID_HANDLE;
@@ -48,8 +52,12 @@ SIMGPU_DRIVER(cuStreamDestroy_v2) {
   });
 }
 
-SIMGPU_DRIVER(cuStreamSynchronize) { return with_stream(p.hStream, synchronize_stream); }
-SIMGPU_DRIVER(cuStreamQuery) { return with_stream(p.hStream, query_stream); }
+SIMGPU_DRIVER(cuStreamSynchronize) {
+  return with_stream(p.hStream, synchronize_stream);
+}
+SIMGPU_DRIVER(cuStreamQuery) {
+  return with_stream(p.hStream, query_stream);
+}
 
 SIMGPU_DRIVER(cuStreamWaitEvent) {
   return with_stream(p.hStream, [&](Stream& stream) {
@@ -125,9 +133,15 @@ SIMGPU_DRIVER(cuEventCreate) {
   return CUDA_SUCCESS;
 }
 
-SIMGPU_DRIVER(cuEventDestroy_v2) { return with_event(p.hEvent, destroy_event); }
-SIMGPU_DRIVER(cuEventQuery) { return with_event(p.hEvent, query_event); }
-SIMGPU_DRIVER(cuEventSynchronize) { return with_event(p.hEvent, synchronize_event); }
+SIMGPU_DRIVER(cuEventDestroy_v2) {
+  return with_event(p.hEvent, destroy_event);
+}
+SIMGPU_DRIVER(cuEventQuery) {
+  return with_event(p.hEvent, query_event);
+}
+SIMGPU_DRIVER(cuEventSynchronize) {
+  return with_event(p.hEvent, synchronize_event);
+}
 
 SIMGPU_DRIVER(cuEventRecord) {
   return with_stream(p.hStream, [&](Stream& stream) {

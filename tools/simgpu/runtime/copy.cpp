@@ -15,8 +15,8 @@ cudaError_t copy(CopyWork work, cudaMemcpyKind kind, cudaStream_t stream) {
 }
 
 cudaError_t copy_2d(void* dst, std::size_t dst_pitch, const void* src, std::size_t src_pitch,
-                    std::size_t width, std::size_t height, cudaMemcpyKind kind,
-                    cudaStream_t stream, bool is_async) {
+                    std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream,
+                    bool is_async) {
   if (width > dst_pitch || width > src_pitch) return cudaErrorInvalidPitchValue;
   CopyWork work;
   work.dst = dst;
@@ -38,8 +38,8 @@ cudaError_t copy_3d(const cudaMemcpy3DParms* params, cudaStream_t stream, bool i
 }
 
 // Only device addresses differ between a peer copy and any other.
-cudaError_t copy_peer(void* dst, int dst_device, const void* src, int src_device,
-                      std::size_t bytes, cudaStream_t stream, bool is_async) {
+cudaError_t copy_peer(void* dst, int dst_device, const void* src, int src_device, std::size_t bytes,
+                      cudaStream_t stream, bool is_async) {
   if (!is_device(dst_device) || !is_device(src_device)) return cudaErrorInvalidDevice;
   return copy_linear(dst, src, bytes, cudaMemcpyDefault, stream, is_async);
 }
@@ -111,9 +111,9 @@ cudaError_t copy_3d_work(const cudaMemcpy3DParms& params, CopyWork& work) {
   work.height = params.extent.height * params.extent.depth;
   work.dst_pitch = params.dstPtr.pitch;
   work.src_pitch = params.srcPtr.pitch;
-  const bool slices_adjoin = params.extent.depth <= 1 ||
-                             (params.srcPtr.ysize == params.extent.height &&
-                              params.dstPtr.ysize == params.extent.height);
+  const bool slices_adjoin =
+      params.extent.depth <= 1 ||
+      (params.srcPtr.ysize == params.extent.height && params.dstPtr.ysize == params.extent.height);
   return slices_adjoin ? cudaSuccess : cudaErrorNotSupported;
 }
 
@@ -130,7 +130,9 @@ FillWork fill_work(const cudaMemsetParams& params) {
 
 }  // namespace simgpu
 
-SIMGPU_RUNTIME(cudaMemcpy) { return copy_linear(p.dst, p.src, p.count, p.kind, nullptr, false); }
+SIMGPU_RUNTIME(cudaMemcpy) {
+  return copy_linear(p.dst, p.src, p.count, p.kind, nullptr, false);
+}
 SIMGPU_RUNTIME(cudaMemcpyAsync) {
   return copy_linear(p.dst, p.src, p.count, p.kind, p.stream, true);
 }
@@ -140,8 +142,12 @@ SIMGPU_RUNTIME(cudaMemcpy2D) {
 SIMGPU_RUNTIME(cudaMemcpy2DAsync) {
   return copy_2d(p.dst, p.dpitch, p.src, p.spitch, p.width, p.height, p.kind, p.stream, true);
 }
-SIMGPU_RUNTIME(cudaMemcpy3D) { return copy_3d(p.p, nullptr, false); }
-SIMGPU_RUNTIME(cudaMemcpy3DAsync) { return copy_3d(p.p, p.stream, true); }
+SIMGPU_RUNTIME(cudaMemcpy3D) {
+  return copy_3d(p.p, nullptr, false);
+}
+SIMGPU_RUNTIME(cudaMemcpy3DAsync) {
+  return copy_3d(p.p, p.stream, true);
+}
 SIMGPU_RUNTIME(cudaMemcpyPeer) {
   return copy_peer(p.dst, p.dstDevice, p.src, p.srcDevice, p.count, nullptr, false);
 }

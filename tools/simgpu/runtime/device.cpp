@@ -67,7 +67,9 @@ SIMGPU_RUNTIME(cudaGetDeviceFlags) {
   return cudaSuccess;
 }
 
-SIMGPU_RUNTIME_VOID(cudaDeviceSynchronize) { return as_error(synchronize_device(*current_device())); }
+SIMGPU_RUNTIME_VOID(cudaDeviceSynchronize) {
+  return as_error(synchronize_device(*current_device()));
+}
 
 // Takes away the memory and the error of the device. Its streams and events keep their handles,
 // which a program must not use any more.
@@ -216,8 +218,12 @@ SIMGPU_RUNTIME(cudaDeviceGetLimit) {
 }
 
 // No kernel runs, so no limit of one matters.
-SIMGPU_RUNTIME(cudaDeviceSetLimit) { return cudaSuccess; }
-SIMGPU_RUNTIME(cudaDeviceSetCacheConfig) { return cudaSuccess; }
+SIMGPU_RUNTIME(cudaDeviceSetLimit) {
+  return cudaSuccess;
+}
+SIMGPU_RUNTIME(cudaDeviceSetCacheConfig) {
+  return cudaSuccess;
+}
 
 SIMGPU_RUNTIME(cudaDeviceGetCacheConfig) {
   if (p.pCacheConfig == nullptr) return cudaErrorInvalidValue;
@@ -237,6 +243,12 @@ SIMGPU_RUNTIME(cudaRuntimeGetVersion) {
   return cudaSuccess;
 }
 
-SIMGPU_RUNTIME_VOID(cudaProfilerStart) { return cudaSuccess; }
-SIMGPU_RUNTIME_VOID(cudaProfilerStop) { return cudaSuccess; }
-SIMGPU_RUNTIME_VOID(cudaCtxResetPersistingL2Cache) { return cudaSuccess; }
+SIMGPU_RUNTIME_VOID(cudaProfilerStart) {
+  return cudaSuccess;
+}
+SIMGPU_RUNTIME_VOID(cudaProfilerStop) {
+  return cudaSuccess;
+}
+SIMGPU_RUNTIME_VOID(cudaCtxResetPersistingL2Cache) {
+  return cudaSuccess;
+}

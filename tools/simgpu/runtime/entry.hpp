@@ -25,7 +25,9 @@
 
 namespace simgpu {
 
-inline cudaError_t as_error(int error) { return static_cast<cudaError_t>(error); }
+inline cudaError_t as_error(int error) {
+  return static_cast<cudaError_t>(error);
+}
 
 // Kernel name of a launch, for the tools; looked up only when one listens.
 template <typename Params>
@@ -59,8 +61,7 @@ cudaError_t finish_runtime(EntryPoint& entry, const void* params, const char* sy
                            bool per_thread, Body&& body) {
   ThreadState& thread = thread_state();
   const bool outer = std::exchange(thread.per_thread_default, per_thread);
-  const int result =
-      run_call(entry, params, symbol, [&] { return static_cast<int>(body()); });
+  const int result = run_call(entry, params, symbol, [&] { return static_cast<int>(body()); });
   thread.per_thread_default = outer;
   if (result != 0) thread.last_error = result;
   return as_error(result);
@@ -83,7 +84,9 @@ inline bool is_device(int device) {
   return device >= 0 && static_cast<std::size_t>(device) < all_devices().size();
 }
 
-inline Dimensions dimensions(dim3 d) { return Dimensions{d.x, d.y, d.z}; }
+inline Dimensions dimensions(dim3 d) {
+  return Dimensions{d.x, d.y, d.z};
+}
 
 // Runs `use` with the stream, or says that the handle is none.
 template <typename Use>

@@ -8,11 +8,10 @@
 extern "C" {
 SIMGPU_EXPORT const char* simgpu_error_name(cudaError_t error) __asm__("cudaGetErrorName");
 SIMGPU_EXPORT const char* simgpu_error_string(cudaError_t error) __asm__("cudaGetErrorString");
-SIMGPU_EXPORT cudaChannelFormatDesc simgpu_channel(int x, int y, int z, int w,
-                                                   cudaChannelFormatKind f)
-    __asm__("cudaCreateChannelDesc");
-SIMGPU_EXPORT cudaError_t simgpu_export_table(const void** table, const cudaUUID_t* id)
-    __asm__("cudaGetExportTable");
+SIMGPU_EXPORT cudaChannelFormatDesc simgpu_channel(
+    int x, int y, int z, int w, cudaChannelFormatKind f) __asm__("cudaCreateChannelDesc");
+SIMGPU_EXPORT cudaError_t simgpu_export_table(const void** table,
+                                              const cudaUUID_t* id) __asm__("cudaGetExportTable");
 }
 
 // Undocumented tables; what needs them cannot run here and must hear so.

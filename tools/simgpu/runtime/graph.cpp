@@ -134,8 +134,7 @@ SIMGPU_RUNTIME(cudaGraphAddChildGraphNode) {
   if (child == nullptr) return cudaErrorInvalidValue;
   Graph* copy = clone_graph(*child);
   copy->owned_by_node = true;
-  return add_graph_node(p.pGraphNode, p.graph, p.pDependencies, p.numDependencies,
-                        ChildWork{copy});
+  return add_graph_node(p.pGraphNode, p.graph, p.pDependencies, p.numDependencies, ChildWork{copy});
 }
 
 SIMGPU_RUNTIME(cudaGraphChildGraphNodeGetGraph) {
@@ -248,10 +247,10 @@ SIMGPU_RUNTIME(cudaGraphNodeGetType) {
   const GraphNode* node = find_node(p.node);
   if (node == nullptr || p.pType == nullptr) return cudaErrorInvalidValue;
   // In the order of Work's alternatives.
-  constexpr cudaGraphNodeType kTypes[] = {
-      cudaGraphNodeTypeEmpty, cudaGraphNodeTypeKernel,      cudaGraphNodeTypeMemcpy,
-      cudaGraphNodeTypeMemset, cudaGraphNodeTypeHost,       cudaGraphNodeTypeEventRecord,
-      cudaGraphNodeTypeWaitEvent, cudaGraphNodeTypeGraph};
+  constexpr cudaGraphNodeType kTypes[] = {cudaGraphNodeTypeEmpty,     cudaGraphNodeTypeKernel,
+                                          cudaGraphNodeTypeMemcpy,    cudaGraphNodeTypeMemset,
+                                          cudaGraphNodeTypeHost,      cudaGraphNodeTypeEventRecord,
+                                          cudaGraphNodeTypeWaitEvent, cudaGraphNodeTypeGraph};
   *p.pType = kTypes[node->work.index()];
   return cudaSuccess;
 }
@@ -283,9 +282,9 @@ SIMGPU_RUNTIME(cudaGraphMemsetNodeGetParams) {
   const GraphNode* node = find_node(p.node);
   const auto* fill = node == nullptr ? nullptr : std::get_if<FillWork>(&node->work);
   if (fill == nullptr || p.pNodeParams == nullptr) return cudaErrorInvalidValue;
-  *p.pNodeParams = cudaMemsetParams{fill->dst,         fill->pitch,
-                                    fill->value,       fill->value_bytes,
-                                    fill->width / fill->value_bytes, fill->height};
+  *p.pNodeParams = cudaMemsetParams{
+      fill->dst,   fill->pitch, fill->value, fill->value_bytes, fill->width / fill->value_bytes,
+      fill->height};
   return cudaSuccess;
 }
 
@@ -304,10 +303,18 @@ cudaError_t set_params(cudaGraphNode_t handle_of_node, const Params* params) {
 
 }  // namespace
 
-SIMGPU_RUNTIME(cudaGraphKernelNodeSetParams) { return set_params(p.node, p.pNodeParams); }
-SIMGPU_RUNTIME(cudaGraphMemcpyNodeSetParams) { return set_params(p.node, p.pNodeParams); }
-SIMGPU_RUNTIME(cudaGraphMemsetNodeSetParams) { return set_params(p.node, p.pNodeParams); }
-SIMGPU_RUNTIME(cudaGraphHostNodeSetParams) { return set_params(p.node, p.pNodeParams); }
+SIMGPU_RUNTIME(cudaGraphKernelNodeSetParams) {
+  return set_params(p.node, p.pNodeParams);
+}
+SIMGPU_RUNTIME(cudaGraphMemcpyNodeSetParams) {
+  return set_params(p.node, p.pNodeParams);
+}
+SIMGPU_RUNTIME(cudaGraphMemsetNodeSetParams) {
+  return set_params(p.node, p.pNodeParams);
+}
+SIMGPU_RUNTIME(cudaGraphHostNodeSetParams) {
+  return set_params(p.node, p.pNodeParams);
+}
 
 SIMGPU_RUNTIME(cudaGraphDebugDotPrint) {
   const Graph* graph = find_graph(p.graph);

@@ -41,7 +41,9 @@ cudaError_t set_params(cudaGraphExec_t exec, cudaGraphNode_t node, const Params*
 
 }  // namespace
 
-SIMGPU_RUNTIME(cudaGraphInstantiate) { return instantiate(p.pGraphExec, p.graph, p.flags); }
+SIMGPU_RUNTIME(cudaGraphInstantiate) {
+  return instantiate(p.pGraphExec, p.graph, p.flags);
+}
 SIMGPU_RUNTIME(cudaGraphInstantiateWithFlags) {
   return instantiate(p.pGraphExec, p.graph, p.flags);
 }

@@ -51,7 +51,8 @@ SIMGPU_RUNTIME(cudaLaunchKernelExC) {
   Dimensions cluster{0, 0, 0};
   for (unsigned i = 0; i < p.config->numAttrs; ++i) {
     const cudaLaunchAttribute& attribute = p.config->attrs[i];
-    if (attribute.id == cudaLaunchAttributeCooperative) cooperative = attribute.val.cooperative != 0;
+    if (attribute.id == cudaLaunchAttributeCooperative)
+      cooperative = attribute.val.cooperative != 0;
     if (attribute.id == cudaLaunchAttributeClusterDimension) {
       cluster = {attribute.val.clusterDim.x, attribute.val.clusterDim.y,
                  attribute.val.clusterDim.z};
@@ -63,8 +64,9 @@ SIMGPU_RUNTIME(cudaLaunchKernelExC) {
 
 SIMGPU_RUNTIME(cudaLaunchHostFunc) {
   if (p.fn == nullptr) return cudaErrorInvalidValue;
-  return with_stream(p.stream,
-                     [&](Stream& s) { return submit(s, HostWork{p.fn, nullptr, p.userData}); });
+  return with_stream(p.stream, [&](Stream& s) {
+    return submit(s, HostWork{p.fn, nullptr, p.userData});
+  });
 }
 
 SIMGPU_RUNTIME(cudaStreamAddCallback) {

@@ -11,8 +11,7 @@ namespace {
 
 constexpr std::size_t kPitch = 512;
 
-cudaError_t allocate_pitched(std::size_t width, std::size_t rows, void** out,
-                             std::size_t* pitch) {
+cudaError_t allocate_pitched(std::size_t width, std::size_t rows, void** out, std::size_t* pitch) {
   if (pitch == nullptr) return cudaErrorInvalidValue;
   *pitch = (width + kPitch - 1) / kPitch * kPitch;
   return as_error(allocate(MemoryKind::device, *pitch * rows, 0, out));
@@ -65,8 +64,12 @@ SIMGPU_RUNTIME(cudaMallocManaged) {
   return as_error(allocate(MemoryKind::managed, p.size, p.flags, p.devPtr));
 }
 
-SIMGPU_RUNTIME(cudaFree) { return as_error(free_memory(p.devPtr, MemoryKind::device)); }
-SIMGPU_RUNTIME(cudaFreeHost) { return as_error(free_memory(p.ptr, MemoryKind::pinned)); }
+SIMGPU_RUNTIME(cudaFree) {
+  return as_error(free_memory(p.devPtr, MemoryKind::device));
+}
+SIMGPU_RUNTIME(cudaFreeHost) {
+  return as_error(free_memory(p.ptr, MemoryKind::pinned));
+}
 
 SIMGPU_RUNTIME(cudaHostRegister) {
   const Device* device = current_device();
@@ -125,7 +128,9 @@ SIMGPU_RUNTIME(cudaPointerGetAttributes) {
 }
 
 // Where pages of managed memory lie makes no difference to the simulation.
-SIMGPU_RUNTIME(cudaMemAdvise) { return cudaSuccess; }
+SIMGPU_RUNTIME(cudaMemAdvise) {
+  return cudaSuccess;
+}
 SIMGPU_RUNTIME(cudaMemPrefetchAsync) {
   return with_stream(p.stream, [](Stream&) { return 0; });
 }

@@ -7,7 +7,9 @@
 
 namespace {
 
-cudaMemPool_t handle(Pool* pool) { return reinterpret_cast<cudaMemPool_t>(pool); }
+cudaMemPool_t handle(Pool* pool) {
+  return reinterpret_cast<cudaMemPool_t>(pool);
+}
 
 template <typename T>
 void put(void* value, T what) {

@@ -27,8 +27,8 @@ SIMGPU_EXPORT void __cudaRegisterUnifiedTable(void** handle, void* table);
 SIMGPU_EXPORT char __cudaInitModule(void** handle);
 SIMGPU_EXPORT unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes,
                                                    struct CUstream_st* stream);
-SIMGPU_EXPORT cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block,
-                                                     size_t* shared_bytes, void* stream);
+SIMGPU_EXPORT cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared_bytes,
+                                                     void* stream);
 SIMGPU_EXPORT cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host_function);
 SIMGPU_EXPORT cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block,
                                              void** arguments, size_t shared_bytes,
@@ -41,7 +41,9 @@ SIMGPU_EXPORT cudaError_t __cudaGetProcAddress(void);
 
 namespace {
 
-Module& module_of(void** handle) { return *reinterpret_cast<Module*>(handle); }
+Module& module_of(void** handle) {
+  return *reinterpret_cast<Module*>(handle);
+}
 
 // nvcc 13 launches with handles instead of host functions; tools see a cudaLaunchKernel all the
 // same.
@@ -49,12 +51,8 @@ cudaError_t launch(EntryPoint& entry, cudaKernel_t kernel, dim3 grid, dim3 block
                    std::size_t shared_bytes, cudaStream_t stream, bool per_thread) {
   const Kernel* known = reinterpret_cast<Kernel*>(kernel);
   const bool valid = known != nullptr && known->magic == kKernelMagic;
-  cudaLaunchKernel_v7000_params params{valid ? known->host_function : nullptr,
-                                       grid,
-                                       block,
-                                       arguments,
-                                       shared_bytes,
-                                       stream};
+  cudaLaunchKernel_v7000_params params{
+      valid ? known->host_function : nullptr, grid, block, arguments, shared_bytes, stream};
   return finish_runtime(entry, &params, valid ? known->name.c_str() : nullptr, per_thread, [&] {
     if (!valid) return cudaErrorInvalidDeviceFunction;
     KernelWork work;
@@ -99,7 +97,9 @@ void __cudaRegisterManagedVar(void** handle, void** host_variable, char*, const 
 
 void __cudaRegisterHostVar(void**, const char*, char*, size_t) {}
 void __cudaRegisterUnifiedTable(void**, void*) {}
-char __cudaInitModule(void**) { return 1; }
+char __cudaInitModule(void**) {
+  return 1;
+}
 
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes,
                                      struct CUstream_st* stream) {
@@ -142,4 +142,6 @@ cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, 
   return launch(entry, kernel, grid, block, arguments, shared_bytes, stream, true);
 }
 
-cudaError_t __cudaGetProcAddress(void) { return cudaErrorNotSupported; }
+cudaError_t __cudaGetProcAddress(void) {
+  return cudaErrorNotSupported;
+}

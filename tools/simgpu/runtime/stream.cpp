@@ -25,8 +25,8 @@ cudaError_t make_stream(cudaStream_t* out, unsigned flags, int priority) {
 }
 
 cudaError_t make_event(cudaEvent_t* out, unsigned flags) {
-  constexpr unsigned kKnown = cudaEventBlockingSync | cudaEventDisableTiming |
-                              cudaEventInterprocess;
+  constexpr unsigned kKnown =
+      cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess;
   if (out == nullptr || (flags & ~kKnown) != 0) return cudaErrorInvalidValue;
   *out = reinterpret_cast<cudaEvent_t>(create_event(*require_context(), flags));
   return cudaSuccess;
@@ -34,8 +34,12 @@ cudaError_t make_event(cudaEvent_t* out, unsigned flags) {
 
 }  // namespace
 
-SIMGPU_RUNTIME(cudaStreamCreate) { return make_stream(p.pStream, 0, 0); }
-SIMGPU_RUNTIME(cudaStreamCreateWithFlags) { return make_stream(p.pStream, p.flags, 0); }
+SIMGPU_RUNTIME(cudaStreamCreate) {
+  return make_stream(p.pStream, 0, 0);
+}
+SIMGPU_RUNTIME(cudaStreamCreateWithFlags) {
+  return make_stream(p.pStream, p.flags, 0);
+}
 SIMGPU_RUNTIME(cudaStreamCreateWithPriority) {
   return make_stream(p.pStream, p.flags, p.priority);
 }
@@ -63,8 +67,12 @@ SIMGPU_RUNTIME(cudaStreamDestroy) {
   });
 }
 
-SIMGPU_RUNTIME(cudaStreamSynchronize) { return with_stream(p.stream, synchronize_stream); }
-SIMGPU_RUNTIME(cudaStreamQuery) { return with_stream(p.stream, query_stream); }
+SIMGPU_RUNTIME(cudaStreamSynchronize) {
+  return with_stream(p.stream, synchronize_stream);
+}
+SIMGPU_RUNTIME(cudaStreamQuery) {
+  return with_stream(p.stream, query_stream);
+}
 
 SIMGPU_RUNTIME(cudaStreamWaitEvent) {
   return with_stream(p.stream, [&](Stream& stream) {
@@ -112,11 +120,21 @@ SIMGPU_RUNTIME(cudaDeviceGetStreamPriorityRange) {
   return cudaSuccess;
 }
 
-SIMGPU_RUNTIME(cudaEventCreate) { return make_event(p.event, 0); }
-SIMGPU_RUNTIME(cudaEventCreateWithFlags) { return make_event(p.event, p.flags); }
-SIMGPU_RUNTIME(cudaEventDestroy) { return with_event(p.event, destroy_event); }
-SIMGPU_RUNTIME(cudaEventQuery) { return with_event(p.event, query_event); }
-SIMGPU_RUNTIME(cudaEventSynchronize) { return with_event(p.event, synchronize_event); }
+SIMGPU_RUNTIME(cudaEventCreate) {
+  return make_event(p.event, 0);
+}
+SIMGPU_RUNTIME(cudaEventCreateWithFlags) {
+  return make_event(p.event, p.flags);
+}
+SIMGPU_RUNTIME(cudaEventDestroy) {
+  return with_event(p.event, destroy_event);
+}
+SIMGPU_RUNTIME(cudaEventQuery) {
+  return with_event(p.event, query_event);
+}
+SIMGPU_RUNTIME(cudaEventSynchronize) {
+  return with_event(p.event, synchronize_event);
+}
 
 SIMGPU_RUNTIME(cudaEventRecord) {
   return with_stream(p.stream, [&](Stream& stream) {

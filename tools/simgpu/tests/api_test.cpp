@@ -37,7 +37,8 @@ TEST(Error, NamesAndTextsAreThoseOfCuda) {
 
 TEST(Error, WhatIsNotModelledSaysSo) {
   cudaArray_t array = nullptr;
-  const cudaChannelFormatDesc format = cudaCreateChannelDesc(32, 0, 0, 0, cudaChannelFormatKindFloat);
+  const cudaChannelFormatDesc format =
+      cudaCreateChannelDesc(32, 0, 0, 0, cudaChannelFormatKindFloat);
   EXPECT_EQ(cudaMallocArray(&array, &format, 8, 8, 0), cudaErrorNotSupported);
   EXPECT_EQ(array, nullptr);
   EXPECT_EQ(cudaGetLastError(), cudaErrorNotSupported);
@@ -85,9 +86,9 @@ TEST(Notices, AKernelRecordHasTheShapeOfItsLaunch) {
 }
 
 TEST(Notices, EveryFunctionHasTheNameOfItsId) {
-  EXPECT_STREQ(simgpu::api_name(simgpu::ApiDomain::runtime,
-                                CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020),
-               "cudaMemcpyAsync");
+  EXPECT_STREQ(
+      simgpu::api_name(simgpu::ApiDomain::runtime, CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020),
+      "cudaMemcpyAsync");
   EXPECT_STREQ(simgpu::api_name(simgpu::ApiDomain::driver, 1), "cuInit");
   EXPECT_EQ(simgpu::api_name(simgpu::ApiDomain::runtime, 99999), nullptr);
 }
@@ -95,9 +96,9 @@ TEST(Notices, EveryFunctionHasTheNameOfItsId) {
 TEST(Driver, IsReachedByNameAndVersion) {
   void* address = nullptr;
   cudaDriverEntryPointQueryResult found{};
-  ASSERT_EQ(cudaGetDriverEntryPointByVersion("cuMemAlloc", &address, 12000, cudaEnableDefault,
-                                             &found),
-            cudaSuccess);
+  ASSERT_EQ(
+      cudaGetDriverEntryPointByVersion("cuMemAlloc", &address, 12000, cudaEnableDefault, &found),
+      cudaSuccess);
   ASSERT_EQ(found, cudaDriverEntryPointSuccess);
   using Allocate = CUresult (*)(CUdeviceptr*, std::size_t);
   ASSERT_EQ(cudaFree(nullptr), cudaSuccess);
@@ -108,9 +109,9 @@ TEST(Driver, IsReachedByNameAndVersion) {
   ASSERT_EQ(cudaPointerGetAttributes(&attributes, reinterpret_cast<void*>(memory)), cudaSuccess);
   EXPECT_EQ(attributes.type, cudaMemoryTypeDevice) << "runtime and driver share their memory";
   EXPECT_EQ(cudaFree(reinterpret_cast<void*>(memory)), cudaSuccess);
-  ASSERT_EQ(cudaGetDriverEntryPointByVersion("cuNoSuchThing", &address, 12000, cudaEnableDefault,
-                                             &found),
-            cudaSuccess);
+  ASSERT_EQ(
+      cudaGetDriverEntryPointByVersion("cuNoSuchThing", &address, 12000, cudaEnableDefault, &found),
+      cudaSuccess);
   EXPECT_EQ(found, cudaDriverEntryPointSymbolNotFound);
   EXPECT_EQ(address, nullptr);
 }
@@ -118,8 +119,8 @@ TEST(Driver, IsReachedByNameAndVersion) {
 TEST(Driver, AFormNewerThanAskedForIsNotHandedOut) {
   void* address = nullptr;
   cudaDriverEntryPointQueryResult found{};
-  ASSERT_EQ(cudaGetDriverEntryPointByVersion("cuLaunchKernelEx", &address, 11000,
-                                             cudaEnableDefault, &found),
+  ASSERT_EQ(cudaGetDriverEntryPointByVersion("cuLaunchKernelEx", &address, 11000, cudaEnableDefault,
+                                             &found),
             cudaSuccess);
   EXPECT_EQ(found, cudaDriverEntryPointVersionNotSufficent);
   EXPECT_EQ(address, nullptr);

@@ -61,7 +61,9 @@ void on_exit(simgpu::ApiCall& call) {
   entered.exited = entered.correlation_id == call.correlation_id;
 }
 
-std::uint64_t on_queued(const simgpu::OperationRecord& operation) { return operation.id; }
+std::uint64_t on_queued(const simgpu::OperationRecord& operation) {
+  return operation.id;
+}
 
 void on_finished(const simgpu::OperationRecord& operation) {
   if (operation.tag == 0) return;  // queued before the recording began
@@ -85,7 +87,9 @@ constexpr simgpu::Listener kListener = {on_enter, on_exit,   on_queued, on_finis
 
 }  // namespace
 
-const void* timed_function() { return reinterpret_cast<const void*>(&timed_stub); }
+const void* timed_function() {
+  return reinterpret_cast<const void*>(&timed_stub);
+}
 
 cudaError_t launch_timed(std::uint64_t duration_ns, cudaStream_t stream, dim3 grid, dim3 block) {
   void* arguments[] = {&duration_ns};
@@ -124,7 +128,9 @@ void Gate::open() {
   changed_.wait(lock, [this] { return passed_; });
 }
 
-Gate::~Gate() { open(); }
+Gate::~Gate() {
+  open();
+}
 
 Recording::Recording() {
   const std::lock_guard guard(seen().mutex);
@@ -137,7 +143,9 @@ Recording::Recording() {
                      simgpu::kWantSyncs | simgpu::kWantMemory);
 }
 
-Recording::~Recording() { simgpu::set_wanted(0); }
+Recording::~Recording() {
+  simgpu::set_wanted(0);
+}
 
 void Recording::finish() {
   int devices = 0;
@@ -181,6 +189,8 @@ TestStream::TestStream(unsigned flags) {
   EXPECT_EQ(cudaStreamCreateWithFlags(&stream_, flags), cudaSuccess);
 }
 
-TestStream::~TestStream() { cudaStreamDestroy(stream_); }
+TestStream::~TestStream() {
+  cudaStreamDestroy(stream_);
+}
 
 }  // namespace simgpu_test

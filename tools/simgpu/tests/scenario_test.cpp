@@ -23,10 +23,10 @@ struct Outcome {
 
 // `environment` is a list of NAME='value' as a shell reads it.
 Outcome run(const std::string& environment, const std::string& arguments) {
-  const std::string command =
-      "LD_LIBRARY_PATH='" SIMGPU_FOLDER "' SIMGPU_NOISE=0 "
-      "SIMGPU_COSTS='kernel step arg1=u64; kernel stuck ns=1000' " +
-      environment + " '" SIMGPU_PROGRAM "' " + arguments + " 2>&1";
+  const std::string command = "LD_LIBRARY_PATH='" SIMGPU_FOLDER
+                              "' SIMGPU_NOISE=0 "
+                              "SIMGPU_COSTS='kernel step arg1=u64; kernel stuck ns=1000' " +
+                              environment + " '" SIMGPU_PROGRAM "' " + arguments + " 2>&1";
   Outcome result;
   std::FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return result;
@@ -89,10 +89,8 @@ TEST(Program, CountsItsDevicesEvenWhereThereAreNone) {
 
 TEST(Program, SeesTheVisibleDevicesOnly) {
   EXPECT_EQ(run("SIMGPU_DEVICES=4 CUDA_VISIBLE_DEVICES=2,0", "count").output, "cudaSuccess 2\n");
-  EXPECT_EQ(run("SIMGPU_DEVICES=4 CUDA_VISIBLE_DEVICES=1,9,0", "count").output,
-            "cudaSuccess 1\n");
-  EXPECT_EQ(run("SIMGPU_DEVICES=4 CUDA_VISIBLE_DEVICES=", "count").output,
-            "cudaErrorNoDevice 0\n");
+  EXPECT_EQ(run("SIMGPU_DEVICES=4 CUDA_VISIBLE_DEVICES=1,9,0", "count").output, "cudaSuccess 1\n");
+  EXPECT_EQ(run("SIMGPU_DEVICES=4 CUDA_VISIBLE_DEVICES=", "count").output, "cudaErrorNoDevice 0\n");
 }
 
 TEST(Program, MayForkAndTheChildIsTold) {

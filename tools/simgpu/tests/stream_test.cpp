@@ -132,9 +132,7 @@ TEST(PerThreadStream, IsOneForEachThreadAndHeedsTheLegacyStream) {
   Gate gate(nullptr);
   ASSERT_EQ(launch_timed(2000, nullptr), cudaSuccess);
   ASSERT_EQ(launch_timed(1000, cudaStreamPerThread), cudaSuccess);
-  std::thread([] {
-    EXPECT_EQ(launch_timed(1000, cudaStreamPerThread), cudaSuccess);
-  }).join();
+  std::thread([] { EXPECT_EQ(launch_timed(1000, cudaStreamPerThread), cudaSuccess); }).join();
   gate.open();
   recording.finish();
   const auto kernels = recording.kernels();
@@ -219,7 +217,8 @@ TEST(HostFunction, RunsInItsPlaceAndHoldsTheStream) {
   Gate gate(stream);
   ASSERT_EQ(launch_timed(20'000, stream), cudaSuccess);
   static std::atomic<std::int64_t> ran_ns{0};
-  ASSERT_EQ(cudaLaunchHostFunc(stream, [](void*) { ran_ns = simgpu::now_ns(); }, nullptr),
+  ASSERT_EQ(cudaLaunchHostFunc(
+                stream, [](void*) { ran_ns = simgpu::now_ns(); }, nullptr),
             cudaSuccess);
   ASSERT_EQ(launch_timed(1000, stream), cudaSuccess);
   gate.open();
