@@ -98,7 +98,8 @@ Figures true_figures(const Scenario& scenario, const JobShape& shape, const Trou
                      const Troubles& present) {
   const Program program = write_job(shape, possible, present);
   Figures figures;
-  const std::vector<Window> windows = measure(program, execute(program), scenario.device);
+  const std::vector<Window> windows =
+      measure(program, execute(program), scenario.device, Cut::kAllDone);
   for (std::size_t i = kFirstSteady; i + kCutAtEnd < windows.size(); ++i)
     add_truth(figures, windows[i]);
   divide(figures);
@@ -174,13 +175,14 @@ Figures run_job(const Scenario& scenario, const Troubles& present) {
   options.launch_queue_depth = scenario.shape.queue_depth;
   const auto analysis = testing::analyse(records, names, options);
   const auto ledgers = testing::ledgers_of(analysis, DeviceId{scenario.device});
-  const std::vector<Window> windows = measure(program, run, scenario.device);
+  const auto windows = measure(program, run, scenario.device, Cut::kLaunchedLast);
+  const auto done = measure(program, run, scenario.device, Cut::kAllDone);
 
   Figures figures;
   figures.windows_agree = true;
   figures.identity_holds = std::all_of(ledgers.begin(), ledgers.end(), identity_holds);
   for (std::size_t i = kFirstSteady; i + kCutAtEnd < windows.size(); ++i) {
-    add_truth(figures, windows[i]);
+    add_truth(figures, done[i]);
     auto found = std::find_if(ledgers.begin(), ledgers.end(), [&](const IterationLedger& ledger) {
       return agrees(ledger, windows[i]);
     });

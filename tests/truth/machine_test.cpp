@@ -132,7 +132,7 @@ TEST(Machine, LeavingATroubleOutChangesNoOtherLength) {
 
 TEST(Measure, WindowsPartitionTheDevicesTime) {
   const Program program = write_job({}, {}, {});
-  const std::vector<Window> windows = measure(program, execute(program), 0);
+  const std::vector<Window> windows = measure(program, execute(program), 0, Cut::kLaunchedLast);
   ASSERT_EQ(windows.size(), JobShape{}.iterations);
   for (std::size_t i = 1; i < windows.size(); ++i) EXPECT_EQ(windows[i].start, windows[i - 1].end);
 }
@@ -142,7 +142,7 @@ TEST(Measure, IdleIsWhatNeitherKernelsNorCopiesCover) {
                                 {.what = Do::kWork, .host = microseconds(95)},
                                 launch(0, 20),
                                 {.what = Do::kMark}});
-  const std::vector<Window> windows = measure(program, execute(program), 0);
+  const std::vector<Window> windows = measure(program, execute(program), 0, Cut::kLaunchedLast);
   ASSERT_EQ(windows.size(), 1u);
   EXPECT_EQ(windows[0].wall(), microseconds(120));  // kernels at 8 to 28 and 108 to 128
   EXPECT_EQ(windows[0].compute, microseconds(40));
@@ -156,9 +156,15 @@ TEST(Measure, IterationEndsWithTheOperationItLaunchedLastHoweverLateThatRuns) {
                                 {.what = Do::kWork, .host = microseconds(1)},
                                 launch(0, 10),
                                 {.what = Do::kMark}});
-  const std::vector<Window> windows = measure(program, execute(program), 0);
+  const std::vector<Window> windows = measure(program, execute(program), 0, Cut::kLaunchedLast);
   EXPECT_EQ(windows[0].end, TimePoint{513'000});
   EXPECT_EQ(windows[1].wall(), DurationNs{});
+}
+
+TEST(Measure, IterationIsAllDoneWhenNothingItLaunchedStillRuns) {
+  Program program = program_of({launch(1, 500), launch(0, 10), {.what = Do::kMark}});
+  const std::vector<Window> windows = measure(program, execute(program), 0, Cut::kAllDone);
+  EXPECT_EQ(windows[0].end, TimePoint{508'000});
 }
 
 }  // namespace

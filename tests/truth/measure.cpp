@@ -38,11 +38,21 @@ std::size_t iteration_of(const History& run, TimePoint call_start) {
 struct Boundary {
   TimePoint launched = kTimeMin;
   TimePoint end = kTimeMin;
+
+  void add(TimePoint call_start, TimePoint operation_end, Cut cut) {
+    if (cut == Cut::kAllDone) {
+      end = std::max(end, operation_end);
+    } else if (call_start >= launched) {
+      launched = call_start;
+      end = operation_end;
+    }
+  }
 };
 
 }  // namespace
 
-std::vector<Window> measure(const Program& program, const History& run, std::uint32_t device) {
+std::vector<Window> measure(const Program& program, const History& run, std::uint32_t device,
+                            Cut cut) {
   std::vector<Interval> kernels;
   std::vector<Interval> all;
   std::vector<Boundary> last(run.marks.size() + 1);
@@ -56,8 +66,7 @@ std::vector<Window> measure(const Program& program, const History& run, std::uin
     if (call.action->what != Do::kCopy || stream.foreground) all.push_back(span);
     if (!stream.foreground) continue;
     first = std::min(first, operation.start);
-    Boundary& boundary = last[iteration_of(run, call.start)];
-    if (call.start >= boundary.launched) boundary = {call.start, operation.end};
+    last[iteration_of(run, call.start)].add(call.start, operation.end, cut);
   }
   const auto compute = unite(std::move(kernels));
   const auto busy = unite(std::move(all));

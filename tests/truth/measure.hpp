@@ -4,6 +4,9 @@
 // device's compute, copy and idle time in them.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "machine.hpp"
 
 namespace gpudiag::truth {
@@ -18,7 +21,14 @@ struct Window {
   DurationNs wall() const { return end - start; }
 };
 
+/// Where an iteration ends on the device.
+enum class Cut : std::uint8_t {
+  kLaunchedLast,  ///< with the operation it launched last, as the ledger has it
+  kAllDone,       ///< with all it launched: when its work is really finished, whoever launched it
+};
+
 /// Windows of the marked iterations, in order.
-std::vector<Window> measure(const Program& program, const History& run, std::uint32_t device);
+std::vector<Window> measure(const Program& program, const History& run, std::uint32_t device,
+                            Cut cut);
 
 }  // namespace gpudiag::truth

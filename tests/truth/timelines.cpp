@@ -35,13 +35,13 @@ class Nonsense {
   }
 
  private:
-  // Times of one record in ten coincide with those of others.
+  // No two records begin at the same nanosecond: which of two such calls came first, no record
+  // says.
   Record placed(RecordKind kind, std::uint64_t longest_ns) {
     Record record;
     record.kind = kind;
-    const std::uint64_t start = draw_.below(20'000'000);
-    record.start = {
-        static_cast<std::int64_t>(draw_.chance(10) ? start / 1'000'000 * 1'000'000 : start)};
+    const std::uint64_t slot = draw_.below(20'000'000 / kSlot);
+    record.start = {static_cast<std::int64_t>(slot * kSlot + used_++ % kSlot)};
     record.end = record.start + DurationNs{static_cast<std::int64_t>(draw_.below(longest_ns + 1))};
     record.thread = ThreadId{static_cast<std::uint32_t>(1 + draw_.below(3))};
     return record;
@@ -119,6 +119,8 @@ class Nonsense {
   Noise draw_;
   std::vector<NameId> names_;
   std::vector<Record> out_;
+  static constexpr std::uint64_t kSlot = 2'048;
+  std::uint64_t used_ = 0;
   std::uint32_t last_ = 0;
 };
 
