@@ -441,7 +441,7 @@ void Replay::replay_driver(Index call_index, Index line_index) {
     Arrival launch = beside && operation.start >= call.end
                          ? host_arrival(call.end, before)
                          : launch_of(call, operation, std::min(start, call.end), before, line,
-                                     label.cause, blocks);
+                                     label.cause, copy != CopyWait::kNoWait);
     replay_operation(i, &launch, &line, operation.start >= call.end);
   }
   if (!ends_before && blocks) body(line, call, line.at, label, end_of(call.first_operation));
