@@ -114,7 +114,7 @@ void Pipeline::round(bool flush) {
   drain_logs();
   source_.poll(intake_, flush);
   if (flush) {
-    tick(asked);
+    tick(source_.delivered_until(asked));
     check_self(asked);
     check_budget(asked);
     take_notes();

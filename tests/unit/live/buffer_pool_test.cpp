@@ -8,6 +8,8 @@
 #include <set>
 #include <thread>
 
+#include "sources/host/now.hpp"
+
 namespace gpudiag {
 namespace {
 
@@ -55,6 +57,21 @@ TEST(BufferPool, SacrificesAFilledBufferAtItsLimitAndCountsWhatWasInIt) {
   EXPECT_EQ(pool.take_sacrificed_bytes(), 0u);
   pool.give_back(second, 10);
   EXPECT_EQ(pool.filled().size(), 1u);
+}
+
+TEST(BufferPool, KnowsSinceWhenTheOldestBufferIsOut) {
+  BufferPool pool{4};
+  EXPECT_EQ(pool.oldest_held(), kTimeMax);
+  const TimePoint before = now();
+  std::uint8_t* first = pool.take();
+  const TimePoint between = now();
+  std::uint8_t* second = pool.take();
+  EXPECT_GE(pool.oldest_held(), before);
+  EXPECT_LE(pool.oldest_held(), between);
+  pool.give_back(first, 1);
+  EXPECT_GE(pool.oldest_held(), between);
+  pool.give_back(second, 1);
+  EXPECT_EQ(pool.oldest_held(), kTimeMax);
 }
 
 TEST(BufferPool, IgnoresPointersOfOthersAndBuffersThatAreNotOut) {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "sources/host/now.hpp"
+
 namespace gpudiag {
 BufferPool::BufferPool(std::size_t limit) : limit_{std::min(limit, kSlots)} {}
 
@@ -24,6 +26,7 @@ std::uint8_t* BufferPool::claim(State from) noexcept {
     Slot& slot = slots_[(begin + i) % made];
     State expected = from;
     if (!slot.state.compare_exchange_strong(expected, State::kHeld, std::memory_order_acq_rel)) continue;
+    slot.taken_ns.store(now().ns, std::memory_order_relaxed);
     hint_.store((begin + i + 1) % made, std::memory_order_relaxed);
     if (from == State::kFilled) {
       waiting_.fetch_sub(1, std::memory_order_relaxed);
@@ -45,6 +48,7 @@ std::uint8_t* BufferPool::make() noexcept {
     return data;
   }
   slots_[index].data.store(data, std::memory_order_relaxed);
+  slots_[index].taken_ns.store(now().ns, std::memory_order_relaxed);
   slots_[index].state.store(State::kHeld, std::memory_order_release);
   return data;
 }
@@ -66,6 +70,14 @@ void BufferPool::give_back(std::uint8_t* data, std::size_t valid_bytes) noexcept
   held_.fetch_sub(1, std::memory_order_relaxed);
   waiting_.fetch_add(1, std::memory_order_relaxed);
   slot->state.store(State::kFilled, std::memory_order_release);
+}
+
+TimePoint BufferPool::oldest_held() const noexcept {
+  TimePoint oldest = kTimeMax;
+  for (std::size_t i = 0; i < std::min(made(), kSlots); ++i)
+    if (slots_[i].state.load(std::memory_order_acquire) == State::kHeld)
+      oldest = std::min(oldest, TimePoint{slots_[i].taken_ns.load(std::memory_order_relaxed)});
+  return oldest;
 }
 
 std::vector<BufferPool::Filled> BufferPool::filled() {

@@ -46,6 +46,8 @@ class BufferPool {
 
   /// Buffers that CUPTI holds now, and how many are filled and wait. [any thread]
   std::size_t held() const noexcept { return held_.load(std::memory_order_relaxed); }
+  /// When the buffer that CUPTI has held longest was taken; kTimeMax where it holds none.
+  TimePoint oldest_held() const noexcept;
   std::size_t waiting() const noexcept { return waiting_.load(std::memory_order_relaxed); }
   std::size_t made() const noexcept { return made_.load(std::memory_order_relaxed); }
   std::size_t limit() const noexcept { return limit_; }
@@ -57,6 +59,7 @@ class BufferPool {
   struct Slot {
     std::atomic<State> state{State::kAbsent};  // hands the buffer on; acquire and release throughout
     std::atomic<std::uint8_t*> data{nullptr};
+    std::atomic<std::int64_t> taken_ns{0};
     std::size_t valid_bytes = 0;
     std::uint64_t order = 0;
   };

@@ -326,6 +326,15 @@ bool CuptiSource::done() const { return impl_->pool_ == nullptr || impl_->pool_-
 bool CuptiSource::backlog() const {
   return impl_->pool_ != nullptr && impl_->pool_->waiting() * 4 > impl_->pool_->limit();
 }
+TimePoint CuptiSource::delivered_until(TimePoint asked) const {
+  if (impl_->pool_ == nullptr) return asked;
+  const TimePoint oldest = impl_->pool_->oldest_held();
+  if (oldest == kTimeMax) return asked;
+  // An operation's record is written some time after it ended, into a buffer that was taken then.
+  constexpr DurationNs kWritten = milliseconds(100);
+  constexpr DurationNs kPatience = seconds(5);
+  return std::max(std::min(asked, oldest - kWritten), asked - kPatience);
+}
 std::vector<SourceNote> CuptiSource::take_notes() { return std::exchange(impl_->notes_, {}); }
 
 Record CuptiSource::call_record(const HostMessage& message) {

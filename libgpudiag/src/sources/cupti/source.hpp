@@ -58,6 +58,10 @@ class CuptiSource {
   /// One round: passes on what is in filled buffers. With `flush`, CUPTI is first asked (never
   /// forced) for those that are part full; it withholds a buffer with one unfinished record.
   void poll(RecordSink& sink, bool flush);
+  /// What ended before this time has been passed on, as of a round that began at `asked`: CUPTI may
+  /// withhold records as old as the oldest buffer it holds. Never more than five seconds back, so that
+  /// one kernel that does not end does not stop the clock of everything else.
+  TimePoint delivered_until(TimePoint asked) const;
   /// Filled buffers wait and a round should come early.
   bool backlog() const;
   /// Turns a callback's message of a thread log into a record.
