@@ -2,6 +2,7 @@
 #include "attribution/host_timeline.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace gpudiag {
 namespace {
@@ -33,6 +34,14 @@ TimePoint next_change_of(const ThreadLabels& labels, TimePoint t, TimePoint limi
 const Segment* label_at(const ThreadLabels& labels, TimePoint t) {
   if (const auto* owner = ThreadLabels::at(labels.owners(), t)) return owner;
   return ThreadLabels::at(labels.weak(), t);
+}
+
+bool began_before(const Segment& a, const Segment& b) {
+  const auto rank = [](const Segment& segment) {
+    return std::tuple(segment.range_start, -segment.range_end.ns, segment.label.cause,
+                      segment.label.sub_cause, segment.name);
+  };
+  return rank(a) < rank(b);
 }
 
 Piece own_piece(TimePoint start, TimePoint end, const Witness& thread) {
@@ -93,18 +102,18 @@ void cut_silence(TimePoint start, TimePoint end, const Witness& first,
     } else if (const auto* segment = label_at(*first.labels, t)) {
       piece = labelled_piece(t, until, *segment, first.id);
     } else {
-      labelled = false;
+      // Of several others that have something to say, the one that has been at it longest.
+      const Witness* speaker = nullptr;
+      const Segment* seen = nullptr;
       for (const auto& other : others) {
         until = next_change_of(*other.labels, t, until);
-        const auto* seen = label_at(*other.labels, t);
-        if (labelled || seen == nullptr) continue;
-        piece = labelled_piece(t, until, *seen, other.id);
-        labelled = true;
+        const auto* label = label_at(*other.labels, t);
+        if (label == nullptr || (seen != nullptr && !began_before(*label, *seen))) continue;
+        speaker = &other;
+        seen = label;
       }
-      if (labelled) {
-        piece.late_batch = piece.late_batch && piece.end == until;
-        piece.end = until;
-      }
+      labelled = seen != nullptr;
+      if (labelled) piece = labelled_piece(t, until, *seen, speaker->id);
     }
     if (labelled) {
       end_silence(t);
