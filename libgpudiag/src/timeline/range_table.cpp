@@ -41,8 +41,12 @@ const BuiltIn kBuiltIn[] = {
      owner(Cause::kCommunicationWait)},
 };
 
-// Names a trainer gives its iteration: `iteration 7`, `step_12`, `train_step#3`, `Iter 5`.
-constexpr const char* kIterationPattern = "^(train(ing)?[_ ])?(iter(ation)?|step)[ _:#]*[0-9]+$";
+// Names a trainer gives its iteration: `step`, `iteration 7`, `step_12`, `train_step#3`, `Iter 5`.
+constexpr const char* kIterationPattern = "^(train(ing)?[_ ]?)?(iter(ation)?|step)([ _:#]*[0-9]+)?$";
+
+// libstdc++'s regular expressions recurse for each character: a name of 100 kB overflows the stack.
+// Of a longer name the beginning is looked at.
+constexpr std::size_t kLongestName = 1024;
 
 }  // namespace
 
@@ -83,6 +87,7 @@ void RangeTable::add_user_rule(const std::string& rule) {
 }
 
 RangeLabel RangeTable::look_up(std::string_view name) const {
+  name = name.substr(0, kLongestName);
   for (const auto& rule : rules_)
     if (std::regex_search(name.begin(), name.end(), rule.pattern)) return rule.label;
   return {};

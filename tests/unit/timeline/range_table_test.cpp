@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace gpudiag {
 namespace {
 
@@ -44,6 +48,21 @@ TEST(RangeTable, StepsOfTheProfilerAndNumberedRangesAreIterations) {
   EXPECT_EQ(label_of("train_step#3").mark, MarkSource::kPattern);
   EXPECT_EQ(label_of("optimizer step").meaning, RangeMeaning::kNothing);
   EXPECT_EQ(label_of("aten::mm").meaning, RangeMeaning::kNothing);
+}
+
+TEST(RangeTable, BareNameOfAStepIsAnIterationAndAPartOfAnotherNameIsNot) {
+  for (const auto* name : {"step", "iteration", "Iter", "train_step", "training step", "trainstep"})
+    EXPECT_EQ(label_of(name).meaning, RangeMeaning::kIteration) << name;
+  for (const auto* name : {"steps", "optimizer.step", "step 7 of 9", "forward step", "train", ""})
+    EXPECT_EQ(label_of(name).meaning, RangeMeaning::kNothing) << name;
+}
+
+TEST(RangeTable, EndlessNameIsJudgedByItsBeginningAndOverflowsNoStack) {
+  const std::string endless(1'000'000, 'x');
+  EXPECT_EQ(label_of(endless).meaning, RangeMeaning::kNothing);
+  EXPECT_EQ(label_of("DataLoader.__next__" + endless).cause, Cause::kDataLoading);
+  EXPECT_EQ(label_of(endless + "DataLoader.__next__").meaning, RangeMeaning::kNothing);
+  EXPECT_EQ(label_of(endless, {"^(x|y)*=sync"}).cause, Cause::kSync);
 }
 
 TEST(RangeTable, UsersPatternStandsForTheBuiltInOne) {
