@@ -71,6 +71,7 @@ class Engine::Impl {
   bool lacks_operation(const Call& call, TimePoint copies_until) const;
   void replay_until(TimePoint at, bool final);
   void replay_orphans_until(TimePoint at, bool final);
+  bool queued_before_tracing(const Operation& operation);
   void count_call(const Call& call);
   void end_iteration(Followed& device, const Boundary& boundary, bool gave_up, bool partial);
   void end_part(Followed& device);
@@ -182,10 +183,12 @@ void Engine::Impl::prepare() {
   for (Followed& device : devices_) device.ledger.reset_cursor();
   next_call_ = next_orphan_ = 0;
   if (window_start_ == kTimeMin && in_.first != kTimeMax) window_start_ = in_.first;
-  // What ended before the last cut's tick and comes only now is late; its iteration is closed.
-  for (const Call& call : in_.store.calls) {
+  // What ended before the last cut's tick and comes only now is late; its iteration is closed. A long
+  // call that had not ended by then is not, however long it lies here until the next cut.
+  for (Call& call : in_.store.calls) {
     if (call.start >= frontier_) break;
-    if (call.end < late_before_) ++in_.quality[Defect::kLate];
+    if (!std::exchange(call.looked_at, true) && call.end < late_before_)
+      ++in_.quality[Defect::kLate];
   }
 }
 
@@ -205,6 +208,14 @@ bool Engine::Impl::complete_until(TimePoint until) {
   return true;
 }
 
+// Tracing begins while the device works off what was launched before: such an operation comes before
+// all of its stream whose launches were seen. That nobody saw its launch is no defect.
+bool Engine::Impl::queued_before_tracing(const Operation& operation) {
+  if (in_.first_call == kTimeMax) return false;
+  if (operation.start >= replay_.stream(operation.stream).first_launched) return false;
+  return operation.start < in_.first_call || raw(operation.correlation) < in_.first_correlation;
+}
+
 void Engine::Impl::replay_orphans_until(TimePoint until, bool final) {
   const Store& store = in_.store;
   for (; next_orphan_ < store.by_start.size(); ++next_orphan_) {
@@ -213,7 +224,7 @@ void Engine::Impl::replay_orphans_until(TimePoint until, bool final) {
     if (operation.start >= until) break;
     if (operation.replayed || operation.call != kNone) continue;
     if (!final && operation.end + kPatience > in_.ticked) continue;
-    ++in_.quality[Defect::kOrphan];
+    if (!queued_before_tracing(operation)) ++in_.quality[Defect::kOrphan];
     replay_.replay_orphan(index);
     ++devices_[operation.device].operations;
   }

@@ -72,6 +72,9 @@ void Intake::add_call(const Record& record) {
   call.flags = record.flags;
   call.api = record.api;
   store.calls.push_back(call);
+  first_call = std::min(first_call, record.start);
+  if (record.correlation != kNoCorrelation)
+    first_correlation = std::min(first_correlation, raw(record.correlation));
   first = std::min(first, record.start);
   last_start = std::max(last_start, record.start);
 }
@@ -133,7 +136,6 @@ void Intake::add_range(const Record& record) {
   LabelledRange context = range;
   if (record.range == RangeSource::kOperator) context.label.sub_cause = SubCause::kDispatch;
   else if (record.range == RangeSource::kPython) context.label.sub_cause = SubCause::kPython;
-  else return;
   labels[thread].add_context(context);
 }
 

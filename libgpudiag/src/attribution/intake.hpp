@@ -45,6 +45,8 @@ class Intake {
   TimePoint ticked = kBeforeAll;   ///< all that ended before has been delivered
   TimePoint first = kTimeMax;    ///< start of the earliest call or operation
   TimePoint last_start = kTimeMin;  ///< of the latest call or operation
+  TimePoint first_call = kTimeMax;  ///< start of the earliest call
+  std::uint32_t first_correlation = 0xffffffffu;  ///< the lowest id of a call
 
  private:
   std::uint16_t defects_of(const Record& record) const;

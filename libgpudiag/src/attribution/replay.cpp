@@ -143,7 +143,10 @@ void Replay::body(HostLine& line, const Call& call, TimePoint start, CallLabel l
 
 CallLabel Replay::label_of(const Call& call, bool blocked) const {
   const ThreadLabels& labels = labels_[call.thread];
-  const CallLabel own = label_of_call(call.api, call.end - call.start, blocked, options_);
+  CallLabel own = label_of_call(call.api, call.end - call.start, blocked, options_);
+  // A caching allocator answers a failure by freeing its caches and trying again.
+  if (own.sub_cause == SubCause::kDeviceMalloc && (call.flags & record_flag::kFailed) != 0)
+    own.sub_cause = SubCause::kAllocatorRetry;
   if (labels.empty()) return own;
   if (const auto* owner = ThreadLabels::at(labels.owners(), call.start))
     return {owner->label.cause, owner->label.sub_cause};
@@ -368,6 +371,7 @@ void Replay::replay_operation(Index index, const Arrival* launch, HostLine* line
   else stream.tail = end;
   stream.waits = false;
   stream.order = order_;
+  if (launch != nullptr) stream.first_launched = std::min(stream.first_launched, operation.start);
 }
 
 void Replay::record_event(const SyncPoint& record) {

@@ -20,6 +20,25 @@ TEST_F(Joining, OperationWithoutLaunchIsValidAndCounted) {
   EXPECT_EQ(quality[Defect::kOrphan], 1u);
 }
 
+TEST_F(Joining, QueueFromBeforeTheTraceIsNoDefect) {
+  last_id = 100;
+  add(kernel(stream(7), 0_us, 50_us, corr(100)));  // ran before the first call that was recorded
+  add(kernel(stream(7), 50_us, 100_us, corr(90)));
+  run_kernel(10_us, 100_us, 200_us);
+  add(mark(210_us, 0));
+  EXPECT_EQ(ledgers().at(0).operations, 3u);
+  EXPECT_EQ(quality.total(), 0u);
+}
+
+TEST_F(Joining, OperationBehindOneWhoseLaunchWasSeenWasNotQueuedBeforeTheTrace) {
+  last_id = 100;
+  run_kernel(10_us, 100_us, 200_us);
+  add(kernel(stream(7), 200_us, 250_us, corr(90)));
+  add(mark(300_us, 0));
+  ledgers();
+  EXPECT_EQ(quality[Defect::kOrphan], 1u);
+}
+
 TEST_F(Joining, NothingButOperationsStillMakesALedger) {
   add(kernel(stream(7), 100_us, 150_us, corr(1)));
   add(kernel(stream(7), 350_us, 400_us, corr(2)));

@@ -94,6 +94,28 @@ TEST_F(Streaming, MissingOperationIsWaitedForAndThenGivenUp) {
   EXPECT_EQ(invalid(closed[0], InvalidReason::kMissingRecords), 1u);
 }
 
+// In the air while its iteration closes; and the next one has to wait for its kernel.
+TEST_F(Streaming, LongCallThatCameWhenItEndedIsNotLateAtAnyLaterTick) {
+  two_hundred_iterations();
+  add(api(ApiClass::kOther, 1990_ms, 2350_ms, corr(9000), thread(2)));
+  run_kernel(2360_ms, 2370_ms, 2900_ms);
+  add(mark(2370_ms, 200));
+  run_kernel(3100_ms, 3101_ms, 4402_ms);
+  deliver_live(milliseconds(100));
+  EXPECT_EQ(ledgers().size(), 202u);
+  EXPECT_EQ(quality.total(), 0u);
+}
+
+TEST_F(Streaming, CallThatComesAfterItsIterationWasClosedIsLateOnce) {
+  two_hundred_iterations();
+  deliver_live(milliseconds(200));
+  const auto middle = records.begin() + static_cast<std::ptrdiff_t>(records.size() / 2);
+  records.insert(middle, api(ApiClass::kOther, 100_ms, 101_ms, corr(9000)));
+  EXPECT_EQ(ledgers().size(), 200u);
+  EXPECT_EQ(quality[Defect::kLate], 1u);
+  EXPECT_EQ(quality.total(), 1u);
+}
+
 TEST_F(Streaming, OperationThatComesWithALaterTickIsStillInItsIteration) {
   run_kernel(0_us, 10_us, 100_us);
   add(mark(20_us, 0));
