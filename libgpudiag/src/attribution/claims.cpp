@@ -29,29 +29,59 @@ struct Account {
   }
 };
 
-bool yields_to_late_batch(const Piece& piece) {
-  return piece.anonymous || piece.key.cause == Cause::kHost || piece.key.cause == Cause::kSync;
+/// What the host did in the part of a gap before the launch that ended it.
+struct Doings {
+  const HostLine& line;
+  TimePoint start;
+  TimePoint until;
+  const Piece* late = nullptr;  ///< the last late batch that arrived in this time
+  CauseTimes labelled{};        ///< length of the labelled pieces that do not yield to it, by cause
+
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (auto piece = line.log.first_after(start); piece != line.log.end() && piece->start < until;
+         ++piece)
+      visit(*piece, Interval{piece->start, piece->end}.clipped_to({start, until}).length());
+  }
+  bool yields(const Piece& piece) const {
+    return late != nullptr && piece.end <= late->end &&
+           (piece.anonymous || piece.key.cause == Cause::kHost || piece.key.cause == Cause::kSync);
+  }
+};
+
+// Step 1: the time up to a late batch. Returns the time of which the host's doings are not known.
+DurationNs charge_late_batch(Account& account, Doings& doings) {
+  doings.for_each([&](const Piece& piece, DurationNs) {
+    if (piece.late_batch && piece.end <= doings.until) doings.late = &piece;
+  });
+  DurationNs unseen = std::max(DurationNs{}, doings.until - doings.start);
+  doings.for_each([&](const Piece& piece, DurationNs length) {
+    if (piece.key.cause != Cause::kUnknown) unseen -= length;
+    if (doings.yields(piece)) account.charge(doings.late->key, length);
+    else if (!piece.anonymous) doings.labelled[static_cast<std::size_t>(piece.key.cause)] += length;
+  });
+  return unseen;
 }
 
-// Steps 1 and 2, from where no dependency holds: up to a late batch, and the labelled pieces. Returns the time of which the host's
-// doings are not known at all.
-DurationNs charge_pieces(Account& account, const HostLine& line, TimePoint start, TimePoint until) {
-  if (until <= start) return {};
-  const Piece* late = nullptr;
-  auto piece = line.log.first_after(start);
-  for (auto next = piece; next != line.log.end() && next->start < until; ++next)
-    if (next->late_batch && next->end <= until) late = &*next;
-  DurationNs known;
-  for (; piece != line.log.end() && piece->start < until; ++piece) {
-    const Interval part = piece->key.cause == Cause::kUnknown
-                              ? Interval{}
-                              : Interval{piece->start, piece->end}.clipped_to({start, until});
-    known += part.length();
-    const bool before_batch = late != nullptr && piece->end <= late->end;
-    if (before_batch && yields_to_late_batch(*piece)) account.charge(late->key, part.length());
-    else if (!piece->anonymous) account.charge(piece->key, part.length());
-  }
-  return (until - start) - known;
+// Labelled pieces, of each cause no more than `most`. Takes what it charges off their length.
+void charge_labelled(Account& account, Doings& doings, CauseTimes most) {
+  doings.for_each([&](const Piece& piece, DurationNs length) {
+    if (piece.anonymous || doings.yields(piece)) return;
+    const auto c = static_cast<std::size_t>(piece.key.cause);
+    const DurationNs amount = std::min({length, most[c], account.rest});
+    account.charge(piece.key, amount);
+    most[c] -= amount;
+    doings.labelled[c] -= amount;
+  });
+}
+
+// Step 2: a labelled piece that saves nothing when it goes is not to blame.
+void charge_claimed_pieces(Account& account, Doings& doings, const Claims& claims) {
+  CauseTimes most = doings.labelled;
+  for (std::size_t c = 0; c < kCauseCount; ++c)
+    if (claims_gaps(c))
+      most[c] = std::min(most[c], std::max(DurationNs{}, DurationNs{claims.claims()[c]} - account.charged[c]));
+  charge_labelled(account, doings, most);
 }
 
 // Step 4: in proportion where the claims exceed what is left, exactly to the nanosecond.
@@ -124,10 +154,18 @@ void divide(const Gap& gap, const OperationReplay* next, NameId next_name, const
     account.charge({Cause::kDependency, SubCause::kNone, next_name, ThreadId{}}, remains);
     from += remains;
   }
-  const TimePoint until = std::min(gap.end, next->launch_start);
-  DurationNs unseen = std::max(DurationNs{}, until - from);
-  if (line != nullptr) unseen = charge_pieces(account, *line, from, until);
-  charge_claims(account, claims, line);
+  const TimePoint until = std::max(from, std::min(gap.end, next->launch_start));
+  DurationNs unseen = until - from;
+  if (line == nullptr) {
+    charge_claims(account, claims, line);
+  } else {
+    Doings doings{*line, from, until};
+    unseen = charge_late_batch(account, doings);
+    charge_claimed_pieces(account, doings, claims);
+    charge_claims(account, claims, line);
+    // Of two causes that suffice alone neither has a claim: then what the host was seen at.
+    charge_labelled(account, doings, doings.labelled);
+  }
   account.charge(unknown, next->launched ? unseen : account.rest);
   account.charge({Cause::kLaunchOverhead, SubCause::kNone, next->launch_name, next->launch_thread},
                  account.rest);
