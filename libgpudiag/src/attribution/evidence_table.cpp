@@ -4,15 +4,18 @@
 #include <algorithm>
 #include <string>
 #include <tuple>
+#include <utility>
 
 namespace gpudiag {
 namespace {
 
 std::string text_of(const EvidenceKey& key, const NameTable& names) {
   if (key.name == kOwnCode) return "gpudiag";
-  if (const auto name = names.text(key.name); !name.empty()) return std::string(name);
-  if (key.sub_cause != SubCause::kNone) return std::string(name_of(key.sub_cause));
-  return std::string(name_of(key.cause));
+  std::string text{names.text(key.name)};
+  if (text.empty() && key.sub_cause != SubCause::kNone) text = name_of(key.sub_cause);
+  if (text.empty()) text = name_of(key.cause);
+  const auto inside = names.text(key.inside);
+  return inside.empty() ? text : text + " in " + std::string(inside);
 }
 
 }  // namespace
@@ -25,7 +28,7 @@ EvidenceTable::Entry& EvidenceTable::entry(EvidenceKey key) {
   };
   auto found = find();
   if (found == entries_.end() && entries_.size() >= kKinds) {
-    key.name = kNoName;
+    key.name = key.inside = kNoName;
     key.thread = ThreadId{};
     found = find();
   }
@@ -72,8 +75,9 @@ std::vector<Evidence> EvidenceTable::top(const NameTable& names) const {
     const auto rank = [](const Entry& e) {
       return std::tuple(-e.charged.ns, -e.host.ns, e.longest_at.ns, e.key.cause, e.key.sub_cause);
     };
-    return rank(*a) != rank(*b) ? rank(*a) < rank(*b)
-                                : names.text(a->key.name) < names.text(b->key.name);
+    if (rank(*a) != rank(*b)) return rank(*a) < rank(*b);
+    return std::pair(names.text(a->key.name), names.text(a->key.inside)) <
+           std::pair(names.text(b->key.name), names.text(b->key.inside));
   });
   if (order.size() > kEvidenceKept) order.resize(kEvidenceKept);
   std::vector<Evidence> result;

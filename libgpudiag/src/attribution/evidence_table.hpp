@@ -14,12 +14,14 @@ namespace gpudiag {
 /// Stands for our own code where a name of the job's would stand.
 inline constexpr NameId kOwnCode{0xffffffffu};
 
-/// What evidence is summed by. `thread` as the record gives it.
+/// What evidence is summed by. `thread` as the record gives it; `inside`, of calls that are evidence
+/// by themselves: the innermost long range or operator around them, which says whose call it was.
 struct EvidenceKey {
   Cause cause = Cause::kUnknown;
   SubCause sub_cause = SubCause::kNone;
   NameId name{};
   ThreadId thread{};
+  NameId inside = kNoName;
 
   bool operator==(const EvidenceKey&) const = default;
 };

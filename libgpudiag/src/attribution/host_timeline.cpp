@@ -151,8 +151,10 @@ CallLabel label_of_call(ApiClass api, DurationNs length, bool blocked,
 
 void cut_call(TimePoint start, TimePoint end, NameId name, CallLabel label, const Witness& thread,
               std::vector<Piece>& out) {
-  const EvidenceKey key{label.cause, label.sub_cause, name, thread.id};
+  EvidenceKey key{label.cause, label.sub_cause, name, thread.id};
   const bool anonymous = label.cause == Cause::kLaunchOverhead;
+  if (!anonymous)
+    if (const auto* around = thread.labels->context_at(start)) key.inside = around->name;
   for (TimePoint t = start; t < end;) {
     // Our own time is no launch overhead of the job's.
     const TimePoint until =
