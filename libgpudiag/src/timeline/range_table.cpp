@@ -31,10 +31,11 @@ const BuiltIn kBuiltIn[] = {
      owner(Cause::kDataLoading, SubCause::kTooFewWorkers)},
     {"_?SingleProcessDataLoaderIter.*__next__", owner(Cause::kDataLoading, SubCause::kInline)},
     {"^enumerate\\(DataLoader\\)|DataLoader.*__next__|^(##\\s*)?(data_?load(ing|er)?|next_?batch|"
-     "load_?batch|get_?batch|fetch_?batch|dataloader[._]next)(\\s*##)?$",
+     "load_?batch|get_?batch|fetch_?batch|dataloader[._]next)(\\s*##)?$|"
+     "^next\\(.*(load|iter|batch|data).*\\)$",
      owner(Cause::kDataLoading)},
     {"^(torch\\.save|save_?checkpoint|checkpoint(_?save|ing)?)$", owner(Cause::kCheckpoint)},
-    {"^gc(:.*)?$|^garbage_?collection", owner(Cause::kHost, SubCause::kGarbageCollection)},
+    {"^(python\\s)?gc([ :._(].*)?$|^garbage[ _]?collect", owner(Cause::kHost, SubCause::kGarbageCollection)},
     {"^(aten|c10d)::(item|_local_scalar_dense|is_nonzero|equal)$|^(tensor\\.)?item(\\(\\))?$",
      weak(Cause::kSync, SubCause::kItem)},
     {"^(c10d::)?barrier|^gloo:|^mpi:|^store[:.](get|wait|barrier)",

@@ -30,11 +30,19 @@ TEST(RangeTable, LoaderOfOneProcessIsInlineAndOfWorkersWaits) {
 }
 
 TEST(RangeTable, GenericLoadingRangeIsInline) {
-  for (const auto* name : {"data_loading", "next_batch", "dataloader", "## load_batch ##"}) {
+  for (const auto* name : {"data_loading", "next_batch", "dataloader", "## load_batch ##", "next(loader)",
+                           "next(data_iter)"}) {
     EXPECT_EQ(label_of(name).meaning, RangeMeaning::kOwner) << name;
     EXPECT_EQ(label_of(name).cause, Cause::kDataLoading) << name;
     EXPECT_EQ(label_of(name).mode, BatchMode::kInline) << name;
   }
+}
+
+TEST(RangeTable, CollectionsAreKnownByTheNamesTheyAreGiven) {
+  for (const auto* name : {"gc", "gc:2", "GC generation 2", "gc.collect", "Python GC", "garbage collection"})
+    EXPECT_EQ(label_of(name).sub_cause, SubCause::kGarbageCollection) << name;
+  for (const auto* name : {"gcn_forward", "next(model)", "next token"})
+    EXPECT_EQ(label_of(name).meaning, RangeMeaning::kNothing) << name;
 }
 
 TEST(RangeTable, ItemIsWeakSoThatAnAllocationInsideKeepsItsName) {
