@@ -16,6 +16,9 @@ constexpr double kLeastShare = 0.02;
 constexpr std::uint64_t kManyIterations = 10;
 constexpr std::size_t kEvidenceCited = 3;
 constexpr double kUnknownDominates = 0.05;
+// A launch through a framework takes the host about as long (5 to 10 us on the real traces of the
+// golden tests): kernels shorter than that cannot keep a GPU busy however fast they are dispatched.
+constexpr DurationNs kShortKernel = microseconds(10);
 
 double ratio(DurationNs part, DurationNs whole) {
   return whole.ns > 0 ? static_cast<double>(part.ns) / static_cast<double>(whole.ns) : 0.0;
@@ -95,14 +98,47 @@ std::string counted(std::uint64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-std::string say(const EvidenceSum& seen) {
+// What has no name of its own is said in words.
+std::string what_of(const Evidence& seen) {
+  if (seen.sub_cause == SubCause::kAllocatorRetry) return seen.what + " that failed";
+  if (seen.what == name_of(Cause::kHost)) return "code that calls no CUDA function and stands in no range";
+  if (seen.what == name_of(SubCause::kDispatchGap)) return "dispatch between two CUDA calls";
+  return seen.what;
+}
+
+std::string say(const EvidenceSum& seen, std::uint64_t of_iterations) {
   const Evidence& total = seen.total;
-  std::string text = fmt::format("{} on thread {}: {} in {}, {:.3f} ms of host time", total.what,
-                                 raw(total.thread), counted(total.count, "time"),
-                                 counted(seen.iterations, "iteration"), ms(total.host));
+  std::string text = fmt::format("{} on thread {}: {} in {} of {}, {:.3f} ms of host time",
+                                 what_of(total), raw(total.thread), counted(total.count, "time"),
+                                 seen.iterations, counted(of_iterations, "iteration"), ms(total.host));
   if (total.charged.ns > 0) text += fmt::format(", {:.3f} ms of idle charged", ms(total.charged));
   return text + fmt::format("; most in iteration {}, at +{:.6f} s", seen.example,
                             static_cast<double>(total.longest_at.ns) / 1e9);
+}
+
+// A wait that takes the host's lead shows in the gaps of whatever the host does next.
+void cite_where_it_shows(const Basis& basis, Cause cause, std::vector<std::string>& to) {
+  const LedgerSum& sum = basis.sum;
+  if (sum.idle_of(cause).ns * 2 >= sum.cost_of(cause).ns) return;
+  const auto most = std::max_element(sum.idle_by_cause.begin(), sum.idle_by_cause.end());
+  const auto other = static_cast<Cause>(most - sum.idle_by_cause.begin());
+  if (other == cause || most->ns == 0) return;
+  to.push_back(fmt::format("it takes the host's lead, so that the GPU waits for what the host does next: "
+                           "that idle time stands under {}, {:.1f} % of wall",
+                           name_of(other), 100 * ratio(*most, sum.wall)));
+}
+
+DurationNs mean(DurationNs sum, std::uint64_t count) {
+  return {count == 0 ? 0 : sum.ns / static_cast<std::int64_t>(count)};
+}
+
+void cite_launches(const LedgerSum& sum, std::vector<std::string>& to) {
+  if (sum.launches == 0) return;
+  const auto us = [](DurationNs time) { return static_cast<double>(time.ns) / 1e3; };
+  to.push_back(fmt::format("{} launches an iteration, one each {:.1f} us; an operation runs for {:.1f} us "
+                           "and the GPU is idle for {:.1f} us before it, on average",
+                           sum.launches / sum.iterations, us(mean(sum.wall, sum.launches)),
+                           us(mean(sum.compute, sum.operations)), us(mean(sum.idle, sum.operations))));
 }
 
 void cite_cause(const Basis& basis, Cause cause, std::vector<std::string>& to) {
@@ -110,15 +146,26 @@ void cite_cause(const Basis& basis, Cause cause, std::vector<std::string>& to) {
   to.push_back(fmt::format("the ledger charges {:.1f} % of wall to it, {:.3f} ms an iteration",
                            100 * ratio(charged, basis.sum.wall),
                            ms(charged) / static_cast<double>(basis.iterations)));
+  cite_where_it_shows(basis, cause, to);
   const auto seen = basis.evidence.of(cause);
-  for (std::size_t i = 0; i < std::min(seen.size(), kEvidenceCited); ++i) to.push_back(say(seen[i]));
-  if (cause == Cause::kLaunchOverhead && basis.iterations > 0)
-    to.push_back(fmt::format("{} launches an iteration, for operations of {:.1f} us on average",
-                             basis.sum.launches / basis.iterations,
-                             basis.sum.operations == 0
-                                 ? 0.0
-                                 : static_cast<double>(basis.sum.compute.ns) / 1e3 /
-                                       static_cast<double>(basis.sum.operations)));
+  for (std::size_t i = 0; i < std::min(seen.size(), kEvidenceCited); ++i)
+    to.push_back(say(seen[i], basis.iterations));
+  if (cause == Cause::kLaunchOverhead) cite_launches(basis.sum, to);
+}
+
+// Copies that held their caller up.
+void cite_blocking_copies(const Basis& basis, std::vector<std::string>& to) {
+  EvidenceSum blocking;
+  for (const EvidenceSum& seen : basis.evidence.of(Cause::kSync)) {
+    if (seen.total.sub_cause != SubCause::kBlockingCopy) continue;
+    blocking.total.count += seen.total.count;
+    blocking.total.host += seen.total.host;
+  }
+  if (blocking.total.count > 0)
+    to.push_back(fmt::format("{} blocked the caller (pageable memory, or a synchronous copy) for "
+                             "{:.3f} ms in {}",
+                             counted(blocking.total.count, "copy call"), ms(blocking.total.host),
+                             counted(basis.iterations, "iteration")));
 }
 
 void cite_exposed(const Basis& basis, DurationNs exposed, DurationNs total, std::string_view what,
@@ -152,11 +199,24 @@ std::vector<std::string> cite(const Basis& basis, FindingCause cause) {
       break;
     case FindingCause::kCopy:
       cite_exposed(basis, sum.copy, sum.copy_total, "copies", cited);
+      cite_blocking_copies(basis, cited);
       break;
     case FindingCause::kHostTogether: cite_together(basis, cited); break;
     default: cite_cause(basis, static_cast<Cause>(cause), cited);
   }
   return cited;
+}
+
+SubCause sub_cause_of(const Basis& basis, Cause cause) {
+  if (cause == Cause::kLaunchOverhead && basis.sum.operations > 0 &&
+      mean(basis.sum.compute, basis.sum.operations) < kShortKernel &&
+      basis.sum.launches * 2 > basis.sum.operations)
+    return SubCause::kManySmallKernels;
+  // What follows a failed allocation, the release of all caches first of all, is its consequence.
+  if (cause == Cause::kAllocation)
+    for (const EvidenceSum& seen : basis.evidence.of(cause))
+      if (seen.total.sub_cause == SubCause::kAllocatorRetry) return SubCause::kAllocatorRetry;
+  return basis.sum.sub_causes.dominant(cause);
 }
 
 Finding make_finding(const Basis& basis, FindingCause cause) {
@@ -165,7 +225,7 @@ Finding make_finding(const Basis& basis, FindingCause cause) {
   finding.cause = cause;
   finding.rank = basis.rank;
   if (static_cast<std::size_t>(cause) < kCauseCount)
-    finding.sub_cause = basis.sum.sub_causes.dominant(static_cast<Cause>(cause));
+    finding.sub_cause = sub_cause_of(basis, static_cast<Cause>(cause));
   finding.share = ratio(cost, basis.sum.wall);
   finding.cost_per_iteration = {cost.ns / static_cast<std::int64_t>(basis.iterations)};
   // Without bound where the cause is all there is; a thousandfold says as much.

@@ -95,7 +95,7 @@ TEST(Findings, CiteWhatWasSeenWhereAndGiveAdviceForTheSubCause) {
   EXPECT_EQ(finding.advice, advice_for(FindingCause::kDataLoading, SubCause::kWorkersCpuBound));
   EXPECT_THAT(finding.evidence, Contains("the ledger charges 30.0 % of wall to it, 30.000 ms an iteration"));
   EXPECT_THAT(finding.evidence,
-              Contains("DataLoader.__next__ on thread 7: 20 times in 20 iterations, 600.000 ms of host "
+              Contains("DataLoader.__next__ on thread 7: 20 times in 20 of 20 iterations, 600.000 ms of host "
                        "time, 600.000 ms of idle charged; most in iteration 0, at +1.500000 s"));
 }
 
