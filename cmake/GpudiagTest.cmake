@@ -34,7 +34,17 @@ function(gpudiag_add_test name)
     ${name}
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${arg_LABEL}" TIMEOUT "${arg_TIMEOUT}" ENVIRONMENT "${arg_ENVIRONMENT}")
+    NO_PRETTY_VALUES
+    PROPERTIES LABELS "${arg_LABEL}" TIMEOUT "${arg_TIMEOUT}")
+  # gtest_discover_tests() takes a list among its properties apart, so several variables need a file
+  # of their own, which CTest reads once the tests are known.
+  if(arg_ENVIRONMENT)
+    set(file "${CMAKE_CURRENT_BINARY_DIR}/${name}_environment.cmake")
+    file(WRITE "${file}" "foreach(test IN LISTS ${name}_TESTS)\n"
+         "  set_tests_properties(\"\${test}\" PROPERTIES ENVIRONMENT [==[${arg_ENVIRONMENT}]==])\n"
+         "endforeach()\n")
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${file}")
+  endif()
 endfunction()
 
 # Adds a libFuzzer program over SOURCES (which define LLVMFuzzerTestOneInput), as a test that runs it
