@@ -406,6 +406,19 @@ void Replay::pass_events(const Call& call) {
     make_stream_wait(store_.syncs[call.sync]);
 }
 
+// A copy that blocks on an idle stream waits for nothing until it starts: its call is busy with itself
+// (memory is staged, a profiler attaches), and where the call goes the copy starts that much earlier.
+TimePoint Replay::begin_copy(HostLine& line, const Call& call, TimePoint start, CallLabel label) {
+  const Operation& copy = store_.operations[call.first_operation];
+  const StreamState& stream = stream_state(copy.stream);
+  const bool idle = stream.tail.at <= start.ns && (!stream.waits || stream.awaited.at <= start.ns);
+  if (!idle || copy.start - start <= options_.launch_latency) return start;
+  pieces_.clear();
+  cut_call(start, copy.start, call.name, label, witness(call.thread), pieces_);
+  for (const Piece& piece : pieces_) apply(line, piece, true);
+  return line.at;
+}
+
 void Replay::replay_driver(Index call_index, Index line_index) {
   const Call& call = store_.calls[call_index];
   HostLine& line = this->line(line_index);
@@ -428,6 +441,7 @@ void Replay::replay_driver(Index call_index, Index line_index) {
   const Operation& first = store_.operations[call.first_operation];
   threads_[call.thread] = {first.stream, first.device};
   if (!ends_before && !blocks) start = wait_for_queue(line, call, line.at, first.device);
+  if (!ends_before && copy != CopyWait::kNoWait) start = begin_copy(line, call, start, label);
   const Lanes before = beside ? entered : line.shift;
   if (!ends_before && !blocks) body(line, call, start, label, std::nullopt);
   ++order_;

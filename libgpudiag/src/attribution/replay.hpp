@@ -126,6 +126,7 @@ class Replay {
   CopyWait copy_wait(const Call& call) const;
   bool is_item_copy(Index call_index) const;
   WorldMask worlds_without_copy(Index call_index, const Operation& copy, bool blocked) const;
+  TimePoint begin_copy(HostLine& line, const Call& call, TimePoint start, CallLabel label);
   Arrival launch_of(const Call& call, const Operation& operation, TimePoint start,
                     const Lanes& before, const HostLine& line, Cause cause, bool blocking) const;
   void replay_operation(Index index, const Arrival* launch, HostLine* line, bool returned);
