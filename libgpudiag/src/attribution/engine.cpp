@@ -2,6 +2,7 @@
 #include "attribution/engine.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "attribution/device_ledger.hpp"
@@ -19,6 +20,9 @@ constexpr DurationNs kPatience = seconds(1);
 
 // How far back host time is kept for a device or a thread that has gone quiet.
 constexpr DurationNs kRemembered = seconds(60);
+
+// Bounds memory: a graph a millisecond for as long as operations are waited for, six times over.
+constexpr std::size_t kUnfinishedKept = 65'536;
 
 constexpr std::size_t at(InvalidReason reason) { return static_cast<std::size_t>(reason); }
 
@@ -72,6 +76,8 @@ class Engine::Impl {
   void replay_until(TimePoint at, bool final);
   void replay_orphans_until(TimePoint at, bool final);
   bool queued_before_tracing(const Operation& operation);
+  void note_progress();
+  void remember_unfinished();
   void count_call(const Call& call);
   void end_iteration(Followed& device, const Boundary& boundary, bool gave_up, bool partial);
   void end_part(Followed& device);
@@ -93,6 +99,11 @@ class Engine::Impl {
   TimePoint frontier_ = kBeforeAll;       ///< calls that began before have been replayed
   TimePoint window_start_ = kTimeMin;   ///< of a job without marks
   TimePoint late_before_ = kTimeMin;    ///< what ended before should have been here
+  std::vector<TimePoint> joined_until_; ///< by thread: its last call whose operation has come
+  TimePoint last_operation_ = kTimeMin; ///< end of the last operation that has come
+  /// Calls that are gone while some of their operations may still come, by correlation: when they
+  /// were let go.
+  std::unordered_map<std::uint32_t, TimePoint> unfinished_;
   bool fresh_ = false;
   bool gave_up_ = false;
 };
@@ -174,6 +185,7 @@ void Engine::Impl::prepare() {
   in_.quality[Defect::kDuplicate] += in_.store.prepare();
   tie_operations();
   in_.ties.refresh();
+  note_progress();
   while (devices_.size() < in_.ties.devices()) {
     const auto index = static_cast<Index>(devices_.size());
     devices_.push_back({DeviceLedger(index, in_.ties.device_id(index))});
@@ -195,7 +207,34 @@ void Engine::Impl::prepare() {
 bool Engine::Impl::lacks_operation(const Call& call, TimePoint copies_until) const {
   if (call.first_operation != kNone || call.nested || call.capturing || call.defective) return false;
   if ((call.flags & record_flag::kFailed) != 0) return false;
-  return is_launch(call.api) || (is_copy(call.api) && call.start >= copies_until);
+  if (is_launch(call.api)) return true;
+  if (!is_copy(call.api)) return false;
+  // A call that copies nothing never has an operation. One that waits in a long queue does: as long as
+  // the device works and nothing that the thread launched later has run, it may be such a one.
+  return call.start >= copies_until ||
+         (last_operation_ > in_.ticked - kPatience && call.start > joined_until_[call.thread]);
+}
+
+void Engine::Impl::note_progress() {
+  joined_until_.resize(std::max<std::size_t>(joined_until_.size(), in_.ties.threads()), kTimeMin);
+  for (const Call& call : in_.store.calls)
+    if (call.first_operation != kNone)
+      joined_until_[call.thread] = std::max(joined_until_[call.thread], call.start);
+  for (const Operation& operation : in_.store.operations)
+    last_operation_ = std::max(last_operation_, operation.end);
+}
+
+// The nodes of a graph come as they end, however long it runs; a copy may have been given up too soon.
+void Engine::Impl::remember_unfinished() {
+  std::erase_if(unfinished_, [&](const auto& known) {
+    return known.second + options_.give_up_after <= in_.ticked;
+  });
+  for (std::size_t i = 0; i < next_call_ && unfinished_.size() < kUnfinishedKept; ++i) {
+    const Call& call = in_.store.calls[i];
+    if (call.correlation == kNoCorrelation) continue;
+    if (call.api == ApiClass::kGraphLaunch || (is_copy(call.api) && call.first_operation == kNone))
+      unfinished_[raw(call.correlation)] = in_.ticked;
+  }
 }
 
 bool Engine::Impl::complete_until(TimePoint until) {
@@ -224,7 +263,8 @@ void Engine::Impl::replay_orphans_until(TimePoint until, bool final) {
     if (operation.start >= until) break;
     if (operation.replayed || operation.call != kNone) continue;
     if (!final && operation.end + kPatience > in_.ticked) continue;
-    if (!queued_before_tracing(operation)) ++in_.quality[Defect::kOrphan];
+    if (!queued_before_tracing(operation) && !unfinished_.contains(raw(operation.correlation)))
+      ++in_.quality[Defect::kOrphan];
     replay_.replay_orphan(index);
     ++devices_[operation.device].operations;
   }
@@ -426,6 +466,7 @@ void Engine::Impl::compact() {
     in_.labels[thread].forget_before(std::min(frontier_, std::max(at, frontier_ - kRemembered)));
   }
   for (Loop& loop : in_.loops) loop.compact();
+  remember_unfinished();
   store.compact(
       static_cast<Index>(next_call_),
       [&](Index index) {
