@@ -132,6 +132,25 @@ TEST_F(Ledger, BlockingCopyIsASyncAndItsCopyGoesWithIt) {
   EXPECT_EQ(cost(ledger, Cause::kSync), microseconds(208));
 }
 
+// A profiler attaches inside the first call: 43 ms in which the device had nothing to be waited for,
+// so that without syncs the host would be no further ahead of it.
+TEST_F(Ledger, CopyOnAnIdleStreamCostsNoLeadBeforeItStarts) {
+  add(api(ApiClass::kMemcpyAsync, 0_us, 43'100_us, corr(900)));
+  Record copy = memcpy_of(CopyKind::kHostToDevice, 4096, stream(7), 43'000_us, 43'090_us, corr(900));
+  copy.flags = record_flag::kPageable;
+  add(copy);
+  for (int i = 0; i < 10; ++i) {
+    const TimePoint launch = 43'200_us + microseconds(200 * i);
+    run_kernel(launch, launch + microseconds(10), launch + microseconds(60));
+  }
+  add(mark(46'000_us, 0));
+  const auto ledger = last();
+  EXPECT_EQ(ledger.start, 43'000_us);
+  EXPECT_EQ(charged(ledger, Cause::kSync), microseconds(100));
+  EXPECT_EQ(cost(ledger, Cause::kSync), microseconds(100));
+  EXPECT_EQ(charged(ledger, Cause::kLaunchOverhead), ledger.idle - microseconds(100));
+}
+
 TEST_F(Ledger, EverythingInsideACheckpointIsCheckpoint) {
   first_iteration();
   add(range(name("torch.save"), 30_us, 8000_us));
