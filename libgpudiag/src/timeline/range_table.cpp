@@ -16,6 +16,11 @@ constexpr RangeLabel owner(Cause cause, SubCause sub_cause = SubCause::kNone) {
   return {RangeMeaning::kOwner, cause, sub_cause, batch_mode_of(sub_cause), MarkSource::kPattern};
 }
 
+// Somebody else makes the batch; who is slow there, and why, the name does not say.
+constexpr RangeLabel batch_of_workers() {
+  return {RangeMeaning::kOwner, Cause::kDataLoading, SubCause::kNone, BatchMode::kWait, MarkSource::kPattern};
+}
+
 constexpr RangeLabel weak(Cause cause, SubCause sub_cause) {
   return {RangeMeaning::kWeak, cause, sub_cause, BatchMode::kInline, MarkSource::kPattern};
 }
@@ -27,8 +32,7 @@ constexpr RangeLabel iteration(MarkSource mark) {
 // Searched in order; the first that matches counts.
 const BuiltIn kBuiltIn[] = {
     {"^ProfilerStep#[0-9]+$", iteration(MarkSource::kProfilerStep)},
-    {"_?MultiProcessingDataLoaderIter.*__next__",
-     owner(Cause::kDataLoading, SubCause::kTooFewWorkers)},
+    {"_?MultiProcessingDataLoaderIter.*__next__", batch_of_workers()},
     {"_?SingleProcessDataLoaderIter.*__next__", owner(Cause::kDataLoading, SubCause::kInline)},
     {"^enumerate\\(DataLoader\\)|DataLoader.*__next__|^(##\\s*)?(data_?load(ing|er)?|next_?batch|"
      "load_?batch|get_?batch|fetch_?batch|dataloader[._]next)(\\s*##)?$|"
@@ -75,13 +79,14 @@ void RangeTable::add_user_rule(const std::string& rule) {
   const auto colon = meaning.find(':');
   const std::string pattern = rule.substr(0, equals == std::string::npos ? 0 : equals);
   if (meaning == "iteration") return add(pattern, iteration(MarkSource::kPattern));
+  if (meaning == "data_loading:wait") return add(pattern, batch_of_workers());
   const auto cause = cause_named(std::string_view{meaning}.substr(0, colon));
   const auto sub_cause = colon == std::string::npos
                              ? std::optional{SubCause::kNone}
                              : sub_cause_named(std::string_view{meaning}.substr(colon + 1));
   if (!cause || !sub_cause || pattern.empty()) {
     errors_.push_back("range rule '" + rule +
-                      "' is not of the form regex=cause, regex=cause:sub_cause or regex=iteration");
+                      "' is not of the form regex=cause, regex=cause:sub_cause, regex=data_loading:wait or regex=iteration");
     return;
   }
   add(pattern, owner(*cause, *sub_cause));

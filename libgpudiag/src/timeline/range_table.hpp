@@ -49,7 +49,7 @@ constexpr BatchMode batch_mode_of(SubCause sub_cause) {
 /// Looks names up by rule: the user's rules first, in their order, then the built-in ones. Each
 /// distinct NameId runs through the regular expressions once. A generic loading range (`data_loading`,
 /// `next_batch`) is taken as inline: nothing in a name says that somebody else makes the batch, and
-/// a rule `regex=data_loading:too_few_workers` can.
+/// a rule `regex=data_loading:wait` can.
 class RangeTable {
  public:
   /// `rules` as in EngineOptions::range_rules; a rule that cannot be read is left out and listed in

@@ -111,4 +111,18 @@ TEST(RangeTable, NumberStandsAtTheEndOfAName) {
 }
 
 }  // namespace
+TEST(RangeTable, WorkersAreWaitedForButNotAccused) {
+  const auto label = label_of("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", {});
+  EXPECT_EQ(label.cause, Cause::kDataLoading);
+  EXPECT_EQ(label.sub_cause, SubCause::kNone);
+  EXPECT_EQ(label.mode, BatchMode::kWait);
+}
+
+TEST(RangeTable, RuleCanSayThatOthersMakeTheBatch) {
+  const auto label = label_of("fetch", {"^fetch$=data_loading:wait"});
+  EXPECT_EQ(label.cause, Cause::kDataLoading);
+  EXPECT_EQ(label.sub_cause, SubCause::kNone);
+  EXPECT_EQ(label.mode, BatchMode::kWait);
+}
+
 }  // namespace gpudiag
