@@ -180,7 +180,7 @@ std::int64_t at_least_one(double ns) {
 
 }  // namespace
 
-KernelCost kernel_cost(const std::string& mangled_name) {
+KernelCost kernel_cost(const std::string& mangled_name, const KernelCost& otherwise) {
   int status = 0;
   char* demangled = abi::__cxa_demangle(mangled_name.c_str(), nullptr, nullptr, &status);
   const std::string plain = status == 0 ? demangled : "";
@@ -188,7 +188,7 @@ KernelCost kernel_cost(const std::string& mangled_name) {
   for (const auto& [pattern, cost] : rules().kernels) {
     if (std::regex_search(mangled_name, pattern) || std::regex_search(plain, pattern)) return cost;
   }
-  return KernelCost{};
+  return otherwise;
 }
 
 std::int64_t kernel_duration_ns(const KernelCost& cost, const Dimensions& grid,

@@ -43,8 +43,8 @@ struct CopyCost {
   double bytes_per_s;
 };
 
-// The cost rule for a kernel. [any thread]
-KernelCost kernel_cost(const std::string& mangled_name);
+// The cost rule for a kernel, or `otherwise` where none matches. [any thread]
+KernelCost kernel_cost(const std::string& mangled_name, const KernelCost& otherwise = {});
 
 // Duration of one launch, noise included, in ns; at least 1. `arguments` may be null.
 std::int64_t kernel_duration_ns(const KernelCost& cost, const Dimensions& grid,

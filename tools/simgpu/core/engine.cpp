@@ -9,6 +9,7 @@
 #include "memory.hpp"
 #include "notices.hpp"
 #include "options.hpp"
+#include "remote.hpp"
 #include "truth.hpp"
 
 namespace simgpu {
@@ -189,6 +190,10 @@ void Engine::set_times(Operation& operation, std::int64_t start_ns) {
     return;
   }
   if (operation.never_ends) return;
+  if (operation.remote != nullptr) {
+    operation.remote->started(operation.remote_plan, &operation, start_ns);
+    return;
+  }
   if (operation.graph_begin != nullptr) {
     operation.start_ns = operation.graph_begin->end_ns;
     release(operation.graph_begin);
@@ -229,12 +234,25 @@ void Engine::resolve_pending() {
 }
 
 void Engine::host_function_ended(Operation* operation) {
+  ended_elsewhere(operation, now_ns());
+}
+
+void Engine::ended_elsewhere(Operation* operation, std::int64_t end_ns) {
   const Lock guard = lock();
-  operation->end_ns = now_ns();
+  operation->end_ns = std::max(end_ns, operation->start_ns);
   operation->resolved = true;
   --operation->stream->unresolved;
   operation->stream->tail_end_ns = operation->end_ns;
   resolve_pending();
+}
+
+void remote_ended(Operation* operation, std::int64_t end_ns) {
+  Engine::get().ended_elsewhere(operation, end_ns);
+}
+
+void settle_memory() {
+  const Lock guard = Engine::get().lock();
+  Engine::get().retire_due(now_ns());
 }
 
 void Engine::list(Stream& stream) {

@@ -76,6 +76,8 @@ class Engine {
 
   // Called by the callback thread: a host function has returned.
   void host_function_ended(Operation* operation);
+  // What a host function or another process was waited for has ended, or will at `end_ns`.
+  void ended_elsewhere(Operation* operation, std::int64_t end_ns);
 
   // Last things at exit: what has ended is delivered, the rest is reported as unfinished.
   void shut_down();

@@ -82,7 +82,7 @@ void prepare_costs(Kernel& kernel) {
   if (kernel.prepared.load(std::memory_order_acquire)) return;
   const std::unique_lock guard(registry().mutex);
   if (kernel.prepared.load(std::memory_order_relaxed)) return;
-  kernel.cost = kernel_cost(kernel.name);
+  kernel.cost = kernel_cost(kernel.name, kernel.cost);
   if (any_faults()) kernel.faults = find_faults("kernel");
   kernel.prepared.store(true, std::memory_order_release);
 }
@@ -94,6 +94,24 @@ Kernel* module_kernel(Module& module, std::string_view name) {
     if (kernel->name == name) return kernel;
   }
   return add_kernel(r, module, nullptr, name);
+}
+
+Kernel* library_kernel(std::string_view name, const RemoteKernel* remote) {
+  static Module* const kModule = register_module(nullptr);
+  Registry& r = registry();
+  const std::unique_lock guard(r.mutex);
+  for (Kernel* kernel : kModule->kernels) {
+    if (kernel->name == name) return kernel;
+  }
+  Kernel* kernel = add_kernel(r, *kModule, nullptr, name);
+  kernel->cost = KernelCost{};
+  kernel->cost.ns = kernel->cost.per_thread_ns = 0.0;
+  kernel->remote = remote;
+  if (remote == nullptr) {
+    kernel->cost.argument = 0;
+    kernel->cost.argument_type = ArgumentType::f64;
+  }
+  return kernel;
 }
 
 Variable* find_variable(const void* host_address) {

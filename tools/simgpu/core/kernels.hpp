@@ -19,6 +19,7 @@ constexpr std::uint32_t kKernelMagic = 0x4b45524e;
 constexpr std::uint32_t kModuleMagic = 0x4d4f4455;
 
 struct Module;
+struct RemoteKernel;
 class Fault;
 
 // A kernel, behind cudaKernel_t, CUfunction and CUkernel alike. Never destroyed.
@@ -30,8 +31,9 @@ struct Kernel {
   // Looked up at the first launch: libraries register tens of thousands of kernels at start-up and
   // launch a few. `prepared` (release) publishes both.
   std::atomic<bool> prepared{false};
-  KernelCost cost;
+  KernelCost cost;             // until then what holds where no rule matches
   std::vector<Fault*> faults;  // rules for the target "kernel"
+  const RemoteKernel* remote = nullptr;  // null: it ends after its duration
   int max_dynamic_shared_bytes = 48 * 1024;
   int preferred_carveout = -1;
 };
@@ -64,6 +66,11 @@ void prepare_costs(Kernel& kernel);
 // The kernel of the module with this name; made on first demand where the module came from an
 // image whose contents the simulation cannot read.
 Kernel* module_kernel(Module& module, std::string_view name);
+// The kernel with this name of the simulation's own libraries (cuBLAS, NCCL …); made on first
+// demand. Where no rule of SIMGPU_COSTS matches, its first argument, an f64, is its duration in ns.
+// Where `remote` is given, its first argument is its plan instead (see remote.hpp). The kernel is
+// also its handle for cudaLaunchKernel.
+Kernel* library_kernel(std::string_view name, const RemoteKernel* remote = nullptr);
 Variable* find_variable(const void* host_address);
 // Device address of a variable; allocates it on first use. Takes the engine's lock.
 void* variable_address(Variable& variable, Device& device);

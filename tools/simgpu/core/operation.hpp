@@ -16,6 +16,7 @@ namespace simgpu {
 
 struct Stream;
 struct Graph;
+struct RemoteKernel;
 
 // What an operation does to memory when it ends. Kernels do nothing: the simulation does no maths.
 struct Effect {
@@ -56,6 +57,9 @@ struct Operation {
   bool retired = false;
   bool never_ends = false;
   int error = 0;  // poisons the device when it ends
+
+  const RemoteKernel* remote = nullptr;  // says when it ends; null for most
+  void* remote_plan = nullptr;
 
   Operation* graph_begin = nullptr;  // of a graph_launch: its first entry; referenced
 

@@ -10,6 +10,7 @@
 #include "graph.hpp"
 #include "memory.hpp"
 #include "options.hpp"
+#include "remote.hpp"
 #include "truth.hpp"
 
 namespace simgpu {
@@ -103,6 +104,13 @@ Operation* make(Stream& stream, const KernelWork& work, std::uint32_t correlatio
   r.launch_type = work.cooperative ? 1 : 0;
   operation->duration_ns = work.duration_ns;
   if (!work.kernel->faults.empty()) strike(*operation, *work.kernel);
+  if (work.kernel->remote != nullptr) {
+    operation->remote = work.kernel->remote;
+    operation->remote_plan = work.remote_plan;
+    if (!operation->never_ends) {
+      operation->remote->queued(work.remote_plan, operation, operation->duration_ns);
+    }
+  }
   return operation;
 }
 
@@ -213,6 +221,10 @@ int prepare_kernel(KernelWork& work) {
   if (work.shared_bytes > 227 * 1024) return kInvalidValue;
   prepare_costs(*work.kernel);
   work.duration_ns = kernel_duration_ns(work.kernel->cost, work.grid, work.block, work.arguments);
+  if (work.kernel->remote != nullptr) {
+    if (work.arguments == nullptr) return kInvalidValue;
+    std::memcpy(&work.remote_plan, work.arguments[0], sizeof work.remote_plan);
+  }
   return 0;
 }
 

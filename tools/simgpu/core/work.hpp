@@ -29,6 +29,7 @@ struct KernelWork {
   // Fixed when the launch is made or captured: argument values do not outlive the call.
   std::int64_t duration_ns = 0;
   void** arguments = nullptr;
+  void* remote_plan = nullptr;  // likewise; see remote.hpp
 };
 
 struct CopyWork {
