@@ -19,7 +19,7 @@ Arrival never() {
 Arrival host_arrival(TimePoint at, const Lanes& shift) {
   Arrival arrival;
   arrival.at = at.ns;
-  for (std::size_t w = 0; w < kWorldCount; ++w) arrival.in[w] = at.ns - shift[w];
+  for (std::size_t w = 0; w < kLaneCount; ++w) arrival.in[w] = at.ns - shift[w];
   return arrival;
 }
 
@@ -67,7 +67,7 @@ Arrival Replay::end_of(Index index) const {
   const std::int64_t length = (operation.end - operation.start).ns;
   Arrival end;
   end.at = operation.end.ns;
-  for (std::size_t w = 0; w < kWorldCount; ++w) end.in[w] = replay.start_in[w] + length;
+  for (std::size_t w = 0; w < kLaneCount; ++w) end.in[w] = replay.start_in[w] + length;
   add_to(end.in, replay.no_length, -length);
   return end;
 }
@@ -91,7 +91,7 @@ void Replay::apply(HostLine& line, const Piece& piece, bool add_time) {
   if (add_time) add_to(line.shift, worlds_without(piece.key.cause), length);
   if (piece.late_batch) {
     constexpr WorldMask kGone = worlds_without(Cause::kDataLoading);
-    for (std::size_t w = 0; w < kWorldCount; ++w)
+    for (std::size_t w = 0; w < kLaneCount; ++w)
       if ((kGone & world(w)) == 0) line.shift[w] = std::min<std::int64_t>(0, line.shift[w] + length);
   }
   line.at = piece.end;
@@ -119,7 +119,7 @@ void Replay::wait(HostLine& line, TimePoint start, TimePoint end, const Arrival&
   const std::int64_t moved = waited - target.at;
   const std::int64_t after = end.ns - std::max(start.ns, waited);
   const WorldMask void_in = worlds_without(cause);
-  for (std::size_t w = 0; w < kWorldCount; ++w) {
+  for (std::size_t w = 0; w < kLaneCount; ++w) {
     const std::int64_t caller = start.ns - line.shift[w];
     const std::int64_t done =
         (void_in & world(w)) != 0 ? caller : std::max(caller, target.in[w] + moved) + after;
@@ -290,7 +290,7 @@ TimePoint Replay::wait_for_queue(HostLine& line, const Call& call, TimePoint sta
   if (options_.launch_queue_depth == 0 || queue.disproved ||
       queue.launches < options_.launch_queue_depth)
     return start;
-  const Arrival& left = queue.left[queue.launches % options_.launch_queue_depth];
+  const Arrival& left = queue.left[queue.next];
   if (left.at > call.end.ns) {
     queue.disproved = true;
     return start;
@@ -349,12 +349,12 @@ void Replay::replay_operation(Index index, const Arrival* launch, HostLine* line
   const std::int64_t launch_moved = launch != nullptr ? launch_at - launch->at : 0;
   const std::int64_t awaited_moved = awaited_at - stream.awaited.at;
   Lanes& in = replay.start_in;
-  for (std::size_t w = 0; w < kWorldCount; ++w) in[w] = stream.tail.in[w] + tail_moved;
+  for (std::size_t w = 0; w < kLaneCount; ++w) in[w] = stream.tail.in[w] + tail_moved;
   if (launch != nullptr)
-    for (std::size_t w = 0; w < kWorldCount; ++w)
+    for (std::size_t w = 0; w < kLaneCount; ++w)
       in[w] = std::max(in[w], launch->in[w] + launch_moved);
   if (stream.waits)
-    for (std::size_t w = 0; w < kWorldCount; ++w)
+    for (std::size_t w = 0; w < kLaneCount; ++w)
       in[w] = std::max(in[w], stream.awaited.in[w] + awaited_moved);
   if (latest <= kNever) fill(in, start);
   if (in[kNullWorld] != start) ++mismatches_;
@@ -445,15 +445,11 @@ void Replay::replay_driver(Index call_index, Index line_index) {
   const Lanes before = beside ? entered : line.shift;
   if (!ends_before && !blocks) body(line, call, start, label, std::nullopt);
   ++order_;
+  const ThreadId thread = ties_.thread_id(call.thread);
   for (Index i = call.first_operation; i != kNone; i = store_.operations[i].next) {
     const Operation& operation = store_.operations[i];
     OperationReplay& replay = operations_[i];
-    replay = OperationReplay{};
-    replay.launch_start = call.start;
-    replay.line = line_index;
-    replay.launch_name = call.name;
-    replay.launch_thread = ties_.thread_id(call.thread);
-    replay.launched = true;
+    replay.launched_by(call, line_index, thread);
     if (operation.kind == RecordKind::kMemcpy)
       replay.no_length = worlds_without_copy(call_index, operation, blocks);
     Arrival launch = beside && operation.start >= call.end
@@ -466,7 +462,9 @@ void Replay::replay_driver(Index call_index, Index line_index) {
   if (first.device < queues_.size() && options_.launch_queue_depth > 0) {
     Queue& queue = queues_[first.device];
     if (queue.left.size() < options_.launch_queue_depth) queue.left.resize(options_.launch_queue_depth);
-    Arrival& slot = queue.left[queue.launches++ % options_.launch_queue_depth];
+    Arrival& slot = queue.left[queue.next];
+    ++queue.launches;
+    if (++queue.next == options_.launch_queue_depth) queue.next = 0;
     slot.at = first.start.ns;
     slot.in = operations_[call.first_operation].start_in;
   }
@@ -489,12 +487,7 @@ void Replay::replay_side(Index call_index, Index) {
     for (Index i = call.first_operation; i != kNone; i = store_.operations[i].next) {
       const Operation& operation = store_.operations[i];
       OperationReplay& replay = operations_[i];
-      replay = OperationReplay{};
-      replay.launch_start = call.start;
-      replay.line = leader;
-      replay.launch_name = call.name;
-      replay.launch_thread = ties_.thread_id(call.thread);
-    replay.launched = true;
+      replay.launched_by(call, leader, ties_.thread_id(call.thread));
       const bool returned = operation.start >= call.end;
       const Arrival launch =
           host_arrival(returned ? call.end : std::min(call.start, operation.start), shift);

@@ -34,6 +34,17 @@ struct OperationReplay {
   NameId launch_name{};
   ThreadId launch_thread{};
   bool launched = false;   ///< a launch was seen
+
+  /// Begins anew, field by field: a whole object that is built and copied costs more than the rest of
+  /// a launch's replay. `start_in` and `order` follow when the operation is replayed.
+  void launched_by(const Call& call, Index host_line, ThreadId thread) {
+    no_length = 0;
+    launch_start = call.start;
+    line = host_line;
+    launch_name = call.name;
+    launch_thread = thread;
+    launched = true;
+  }
 };
 
 /// The host time of a line as far as it has been replayed.
@@ -99,6 +110,7 @@ class Replay {
   };
   struct Queue {
     std::vector<Arrival> left;   ///< when each of the last `depth` launches left the queue
+    std::uint32_t next = 0;      ///< the oldest of them, and the place of the next
     std::uint64_t launches = 0;
     bool disproved = false;      ///< the trace shows a deeper queue
   };
