@@ -156,14 +156,23 @@ CallLabel Replay::label_of(const Call& call, bool blocked) const {
   return own;
 }
 
-std::optional<Arrival> Replay::device_target(const Call& call, Index device) {
+// Work of other chains (a copy in the background) is not moved together with this one. It holds the
+// call up in other worlds only where it did so in the trace.
+std::optional<Arrival> Replay::device_target(const Call& call, TimePoint start, Index device) {
   std::optional<Arrival> target;
-  for (Index stream = 0; stream < streams_.size(); ++stream) {
-    const StreamState& state = streams_[stream];
-    if (state.order == 0 || state.tail.at > call.end.ns) continue;
-    if (device != kNone && ties_.stream_device(stream) != device) continue;
-    if (!target) target = state.tail;
-    else join(*target, state.tail);
+  const auto add = [&](const Arrival& tail) {
+    if (!target) target = tail;
+    else join(*target, tail);
+  };
+  for (const bool of_chain : {true, false}) {
+    const std::int64_t until = std::max(start.ns, target ? target->at : kNever);
+    for (Index stream = 0; stream < streams_.size(); ++stream) {
+      const StreamState& state = streams_[stream];
+      const Index on = ties_.stream_device(stream);
+      if (state.order == 0 || state.tail.at > call.end.ns) continue;
+      if ((device != kNone && on != device) || ties_.in_chain(on, stream) != of_chain) continue;
+      if (of_chain || state.tail.at > until) add(state.tail);
+    }
   }
   return target;
 }
@@ -229,7 +238,7 @@ std::optional<Arrival> Replay::target_of(const Call& call, TimePoint start) {
   switch (call.api) {
     case ApiClass::kStreamSync: return stream_target(call, start);
     case ApiClass::kEventSync: return event_target(call, start);
-    case ApiClass::kDeviceSync: return device_target(call, device);
+    case ApiClass::kDeviceSync: return device_target(call, start, device);
     case ApiClass::kMalloc:
     case ApiClass::kFree: {
       bool& waits = call.api == ApiClass::kMalloc ? malloc_waits_ : free_waits_;
@@ -238,7 +247,7 @@ std::optional<Arrival> Replay::target_of(const Call& call, TimePoint start) {
         if (streams_[stream].order != 0 && ties_.stream_device(stream) == device &&
             streams_[stream].tail.at > call.end.ns)
           waits = false;
-      return waits ? device_target(call, device) : std::nullopt;
+      return waits ? device_target(call, start, device) : std::nullopt;
     }
     default: return std::nullopt;
   }

@@ -134,7 +134,7 @@ class Replay {
   std::optional<Arrival> target_of(const Call& call, TimePoint start);
   std::optional<Arrival> stream_target(const Call& call, TimePoint start);
   std::optional<Arrival> event_target(const Call& call, TimePoint start);
-  std::optional<Arrival> device_target(const Call& call, Index device);
+  std::optional<Arrival> device_target(const Call& call, TimePoint start, Index device);
   CopyWait copy_wait(const Call& call) const;
   bool is_item_copy(Index call_index) const;
   WorldMask worlds_without_copy(Index call_index, const Operation& copy, bool blocked) const;
