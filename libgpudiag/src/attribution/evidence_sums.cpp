@@ -15,10 +15,11 @@ std::tuple<DurationNs, DurationNs> weight(const EvidenceSum& sum) {
 
 }  // namespace
 
-void EvidenceSums::add(const IterationLedger& ledger) {
+void EvidenceSums::add(const IterationLedger& ledger, TimePoint began) {
   for (const Evidence& seen : ledger.evidence) {
-    const DurationNs here = seen.charged.ns > 0 ? seen.charged : seen.host;
-    merge({seen, 1, ledger.index, here});
+    EvidenceSum sum{seen, 1, ledger.index, seen.charged.ns > 0 ? seen.charged : seen.host};
+    sum.total.longest_at = TimePoint{} + (seen.longest_at - began);
+    merge(sum);
   }
 }
 

@@ -15,7 +15,7 @@ namespace gpudiag {
 
 /// One kind of evidence over all iterations added.
 struct EvidenceSum {
-  Evidence total;                   ///< longest_at is that of the example
+  Evidence total;                   ///< longest_at is that of the example, since the rank began
   std::uint64_t iterations = 0;     ///< in how many it was seen
   std::uint64_t example = 0;        ///< index of the iteration with the most of it
   DurationNs example_weight;        ///< charged time there, host time where nothing is charged
@@ -24,7 +24,9 @@ struct EvidenceSum {
 /// Keeps the heaviest kinds; memory is bounded however many there are.
 class EvidenceSums {
  public:
-  void add(const IterationLedger& ledger);
+  /// `began`: when the rank's first window opened; the examples' times are counted from there, since
+  /// a live session's clock runs from the machine's start.
+  void add(const IterationLedger& ledger, TimePoint began = {});
   void add(const EvidenceSums& other);
   /// Of this cause, by charged time and then host time, falling.
   std::vector<EvidenceSum> of(Cause cause) const;

@@ -10,6 +10,7 @@ namespace gpudiag {
 void RankCollector::add(const IterationLedger& ledger) {
   DeviceSummary& device = devices_[ledger.device];
   ++device.iterations;
+  if (!ledger.empty) began_ = std::min(began_, ledger.start);
   device.partial += ledger.partial ? 1 : 0;
   device.empty += ledger.empty ? 1 : 0;
   if (ledger.valid()) {
@@ -33,11 +34,11 @@ void RankCollector::close() {
   std::map<DeviceId, EvidenceSums> steady;
   std::map<DeviceId, std::uint64_t> training_seen;
   spool_.for_each([&](const IterationLedger& ledger) {
-    if (ledger.valid()) all[ledger.device].add(ledger);
+    if (ledger.valid()) all[ledger.device].add(ledger, began_);
     if (!is_complete_training(ledger)) return;
     if (training_seen[ledger.device]++ < devices_[ledger.device].warm_up) return;
     devices_[ledger.device].steady.add(ledger);
-    steady[ledger.device].add(ledger);
+    steady[ledger.device].add(ledger, began_);
   });
   make_basis(all, steady);
 }

@@ -62,6 +62,7 @@ class RankCollector {
 
   SessionInfo info_;
   LedgerSpool spool_;
+  TimePoint began_ = kTimeMax;  ///< start of the first window that was not empty
   std::map<DeviceId, DeviceSummary> devices_;
   std::map<DeviceId, std::vector<std::int64_t>> training_walls_;
   Quality quality_;

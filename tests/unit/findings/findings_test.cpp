@@ -219,6 +219,15 @@ TEST(Advice, DiffersBetweenTheSubCausesOfDataLoading) {
   EXPECT_EQ(texts.size(), 7u);
 }
 
+TEST(EvidenceSums, CountTimesFromWhenTheRankBegan) {
+  IterationLedger like = ledger(0, 70'000'000, {{Cause::kSync, 30'000'000}});
+  like.evidence = {evidence(Cause::kSync, SubCause::kNone, "cudaStreamSynchronize", 30'000'000)};
+  like.evidence[0].longest_at = TimePoint{7'000'000'500};
+  EvidenceSums sums;
+  sums.add(like, TimePoint{7'000'000'000});
+  EXPECT_EQ(sums.of(Cause::kSync).at(0).total.longest_at, TimePoint{500});
+}
+
 TEST(EvidenceSums, StayBoundedHoweverManyNamesThereAre) {
   EvidenceSums sums;
   for (int i = 0; i < 5000; ++i) {
