@@ -448,7 +448,7 @@ void Replay::replay_driver(Index call_index, Index line_index) {
     return;
   }
   const Operation& first = store_.operations[call.first_operation];
-  threads_[call.thread] = {first.stream, first.device};
+  threads_[call.thread] = {first.stream, first.device, call.end};
   if (!ends_before && !blocks) start = wait_for_queue(line, call, line.at, first.device);
   if (!ends_before && copy != CopyWait::kNoWait) start = begin_copy(line, call, start, label);
   const Lanes before = beside ? entered : line.shift;
@@ -481,17 +481,34 @@ void Replay::replay_driver(Index call_index, Index line_index) {
 }
 
 // A thread that launches no compute (a loader that copies, a background checkpoint) keeps pace with
-// the line that leads its device; its own host time is nobody's lead.
+// the line that leads its device; its own host time is nobody's lead. But what it was labelled to be
+// at since its last call takes no time in the worlds without that cause.
+Lanes Replay::side_shift(const Call& call, const HostLine* leader) {
+  Lanes shift{};
+  if (leader != nullptr) {
+    const bool beside = leader->blocked_thread != kNone && call.start < leader->at &&
+                        call.start >= leader->before_at;
+    shift = beside ? leader->before : leader->shift;
+  }
+  const auto& owners = labels_[call.thread].owners();
+  auto segment = std::upper_bound(
+      owners.begin(), owners.end(), threads_[call.thread].side_until,
+      [](TimePoint time, const Segment& owner) { return time < owner.end; });
+  for (; segment != owners.end() && segment->start < call.start; ++segment) {
+    const Interval done = Interval{segment->start, segment->end}.clipped_to(
+        {threads_[call.thread].side_until, call.start});
+    add_to(shift, worlds_without(segment->label.cause), done.length().ns);
+  }
+  return shift;
+}
+
 void Replay::replay_side(Index call_index, Index) {
   const Call& call = store_.calls[call_index];
   if (call.first_operation != kNone) {
     const Operation& first = store_.operations[call.first_operation];
-    threads_[call.thread] = {first.stream, first.device};
     const Index leader = ties_.leader_of(first.device);
-    HostLine* line = leader != kNone ? &this->line(leader) : nullptr;
-    const bool beside = line != nullptr && line->blocked_thread != kNone &&
-                        call.start < line->at && call.start >= line->before_at;
-    const Lanes shift = line == nullptr ? Lanes{} : beside ? line->before : line->shift;
+    const Lanes shift = side_shift(call, leader != kNone ? &this->line(leader) : nullptr);
+    threads_[call.thread] = {first.stream, first.device, call.end};
     ++order_;
     for (Index i = call.first_operation; i != kNone; i = store_.operations[i].next) {
       const Operation& operation = store_.operations[i];

@@ -117,6 +117,7 @@ class Replay {
   struct ThreadState {
     Index stream = kNone;
     Index device = kNone;
+    TimePoint side_until = kTimeMin;  ///< end of its last launch, where it is replayed beside a line
   };
 
   bool drives(Index line) const { return line < drives_.size() && drives_[line]; }
@@ -128,6 +129,7 @@ class Replay {
             const std::optional<Arrival>& target);
   void wait(HostLine& line, TimePoint start, TimePoint end, const Arrival& target, Cause cause);
   void replay_driver(Index call_index, Index line_index);
+  Lanes side_shift(const Call& call, const HostLine* leader);
   void replay_side(Index call_index, Index line_index);
   TimePoint wait_for_queue(HostLine& line, const Call& call, TimePoint start, Index device);
   CallLabel label_of(const Call& call, bool blocked) const;
