@@ -3,6 +3,8 @@
 // functions that do it.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#define NVTX_NO_IMPL
+#include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
 
 #include <atomic>
@@ -14,6 +16,7 @@
 #include "sources/cupti/callbacks.hpp"
 #include "sources/host/thread_log.hpp"
 #include "sources/nvtx/nvtx_objects.hpp"
+#include "sources/nvtx/nvtx_source.hpp"
 
 namespace {
 
@@ -23,20 +26,42 @@ std::atomic<std::uint64_t> g_locks{0};
 }  // namespace
 
 // GoogleTest and the library share this program, so these count for both; only the difference across
-// the calls under test is looked at.
-void* operator new(std::size_t size) {
-  ++g_allocations;
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc{};
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+// the calls under test is looked at. `new` comes down to malloc too.
+extern "C" {
+void* __libc_malloc(std::size_t size);
+void* __libc_calloc(std::size_t count, std::size_t size);
+void* __libc_realloc(void* memory, std::size_t size);
 
-extern "C" int pthread_mutex_lock(pthread_mutex_t* mutex) {
-  using Lock = int (*)(pthread_mutex_t*);
-  static const auto real = reinterpret_cast<Lock>(dlsym(RTLD_NEXT, "pthread_mutex_lock"));
+void* malloc(std::size_t size) {
+  ++g_allocations;
+  return __libc_malloc(size);
+}
+void* calloc(std::size_t count, std::size_t size) {
+  ++g_allocations;
+  return __libc_calloc(count, size);
+}
+void* realloc(void* memory, std::size_t size) {
+  ++g_allocations;
+  return __libc_realloc(memory, size);
+}
+}
+
+namespace {
+
+template <typename Lock>
+int counted_lock(const char* name, Lock* lock) {
   ++g_locks;
-  return real(mutex);
+  using Function = int (*)(Lock*);
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name))(lock);
+}
+
+}  // namespace
+
+extern "C" {
+int pthread_mutex_lock(pthread_mutex_t* lock) { return counted_lock("pthread_mutex_lock", lock); }
+int pthread_mutex_trylock(pthread_mutex_t* lock) { return counted_lock("pthread_mutex_trylock", lock); }
+int pthread_rwlock_rdlock(pthread_rwlock_t* lock) { return counted_lock("pthread_rwlock_rdlock", lock); }
+int pthread_rwlock_wrlock(pthread_rwlock_t* lock) { return counted_lock("pthread_rwlock_wrlock", lock); }
 }
 
 namespace gpudiag {
@@ -69,13 +94,16 @@ void expect_none(const Counts& counts) {
 TEST(HotPath, TheCountersCount) {
   const Counts counts = counted([] {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_rwlock_t shared = PTHREAD_RWLOCK_INITIALIZER;
     pthread_mutex_lock(&mutex);
     pthread_mutex_unlock(&mutex);
-    delete new int{1};
+    pthread_rwlock_rdlock(&shared);
+    pthread_rwlock_unlock(&shared);
     ::operator delete(::operator new(1));
+    std::free(std::malloc(1));
   });
-  EXPECT_GE(counts.allocations, 1000u);
-  EXPECT_EQ(counts.locks, 1000u);
+  EXPECT_GE(counts.allocations, 2000u);
+  EXPECT_GE(counts.locks, 2000u);
 }
 
 TEST(HotPath, RangesAndMarksNeitherAllocateNorLock) {
@@ -96,6 +124,46 @@ TEST(HotPath, AFullLogNeitherAllocatesNorLocks) {
 TEST(HotPath, StartedRangesNeitherAllocateNorLock) {
   static OpenRanges ranges;
   expect_none(counted([] { ranges.end(ranges.start("prefetch", 0)); }));
+}
+
+/// As NVTX hands them to a tool: pointers to the pointers that a program's calls go through.
+NvtxFunctionPointer g_core[NVTX_CBID_CORE_SIZE];
+NvtxFunctionPointer* g_core_table[NVTX_CBID_CORE_SIZE];
+
+int core_table(NvtxCallbackModule module, NvtxFunctionTable* table, unsigned int* size) {
+  if (module != NVTX_CB_MODULE_CORE) return 0;
+  for (std::size_t i = 0; i < NVTX_CBID_CORE_SIZE; ++i) g_core_table[i] = &g_core[i];
+  *table = g_core_table;
+  *size = NVTX_CBID_CORE_SIZE;
+  return 1;
+}
+
+const void* nvtx_table(std::uint32_t id) {
+  static const NvtxExportTableCallbacks callbacks{sizeof callbacks, core_table};
+  return id == NVTX_ETID_CALLBACKS ? &callbacks : nullptr;
+}
+
+template <typename Function>
+Function nvtx(int id) {
+  return reinterpret_cast<Function>(g_core[id]);
+}
+
+TEST(HotPath, NvtxCallsNeitherAllocateNorLock) {
+  ASSERT_TRUE(attach_nvtx(nvtx_table));
+  nvtxEventAttributes_t event{};
+  event.version = NVTX_VERSION;
+  event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  event.messageType = NVTX_MESSAGE_TYPE_ASCII;
+  event.message.ascii = "a range whose name fits into no small string";
+  expect_none(counted([&] {
+    nvtx<int (*)(const char*)>(NVTX_CBID_CORE_RangePushA)("forward");
+    nvtx<int (*)(const wchar_t*)>(NVTX_CBID_CORE_RangePushW)(L"layer \u03b1");
+    nvtx<int (*)(const nvtxEventAttributes_t*)>(NVTX_CBID_CORE_RangePushEx)(&event);
+    for (int i = 0; i < 3; ++i) nvtx<int (*)()>(NVTX_CBID_CORE_RangePop)();
+    nvtx<void (*)(const char*)>(NVTX_CBID_CORE_MarkA)("step");
+    nvtx<void (*)(nvtxRangeId_t)>(NVTX_CBID_CORE_RangeEnd)(
+        nvtx<nvtxRangeId_t (*)(const char*)>(NVTX_CBID_CORE_RangeStartA)("prefetch"));
+  }));
 }
 
 TEST(HotPath, ApiCallbacksNeitherAllocateNorLock) {
