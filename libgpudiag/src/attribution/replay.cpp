@@ -9,6 +9,10 @@ namespace {
 // Events are reused, or made anew for each iteration; then the oldest are forgotten.
 constexpr std::size_t kEventsKept = 1u << 16;
 
+// Between operations back to back where none were seen: the median between kernels that were queued
+// is 1.0 to 1.2 us on three real traces (2080 Ti, V100, A100), 1.7 and 2 on two more.
+constexpr std::int64_t kUsualSpacing = 1'000;
+
 Arrival never() {
   Arrival arrival;
   arrival.at = kNever;
@@ -341,6 +345,7 @@ void Replay::replay_operation(Index index, const Arrival* launch, HostLine* line
   // what they were last seen to need. A rest too long for that is a wait nobody recorded: it stays
   // whoever comes last.
   std::int64_t tail_at = tail + rest, launch_at = launched + rest, awaited_at = awaited + rest;
+  std::int64_t queued_more = 0;
   if (rest <= options_.launch_latency.ns) {
     const bool by_launch = launched > tail && launched > awaited;
     const std::int64_t latency = line != nullptr ? line->latency : 0;
@@ -349,8 +354,12 @@ void Replay::replay_operation(Index index, const Arrival* launch, HostLine* line
       launch_at = start;
       tail_at = clipped(tail + std::min(stream.spacing, start - tail));
       awaited_at = clipped(awaited + std::min(stream.spacing, start - awaited));
+      if (!stream.spacing_seen) queued_more = std::min(kUsualSpacing, start - tail);
     } else {
-      if (launched + latency <= tail && tail >= awaited) stream.spacing = rest;
+      if (launched + latency <= tail && tail >= awaited) {
+        stream.spacing = rest;
+        stream.spacing_seen = true;
+      }
       launch_at = clipped(launched + latency);
     }
   }
@@ -359,6 +368,8 @@ void Replay::replay_operation(Index index, const Arrival* launch, HostLine* line
   const std::int64_t awaited_moved = awaited_at - stream.awaited.at;
   Lanes& in = replay.start_in;
   for (std::size_t w = 0; w < kLaneCount; ++w) in[w] = stream.tail.in[w] + tail_moved;
+  // Without launches to wait for, a stream of which nothing was ever queued has a queue.
+  add_to(in, worlds_without(Cause::kLaunchOverhead), queued_more);
   if (launch != nullptr)
     for (std::size_t w = 0; w < kLaneCount; ++w)
       in[w] = std::max(in[w], launch->in[w] + launch_moved);

@@ -68,6 +68,7 @@ struct StreamState {
   Arrival awaited;
   bool waits = false;
   std::int64_t spacing = 0;   ///< between operations back to back, as last seen
+  bool spacing_seen = false;
   std::uint64_t order = 0;    ///< launch order of the last operation; 0: none yet
   TimePoint first_launched = kTimeMax;  ///< start of the first operation whose launch was seen
 };
