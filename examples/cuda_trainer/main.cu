@@ -17,7 +17,7 @@ class NvtxMarks : public Marks {
   static const char* name(Phase phase) {
     switch (phase) {
       case Phase::kStep: return "step";
-      case Phase::kNextBatch: return "next_batch";
+      case Phase::kNextBatch: return "wait_for_batch";
       case Phase::kForward: return "forward";
       case Phase::kBackward: return "backward";
       case Phase::kOptimizer: return "optimizer";

@@ -21,7 +21,7 @@ class GpudiagMarks : public Marks {
   void begin(Phase phase) override {
     switch (phase) {
       case Phase::kStep: break;  // said when it ends
-      case Phase::kNextBatch: push("next_batch", GPUDIAG_CAUSE_DATA_LOADING); break;
+      case Phase::kNextBatch: push("wait_for_batch", GPUDIAG_CAUSE_DATA_LOADING); break;
       case Phase::kForward: push("forward", GPUDIAG_CAUSE_NONE); break;
       case Phase::kBackward: push("backward", GPUDIAG_CAUSE_NONE); break;
       case Phase::kOptimizer: push("optimizer", GPUDIAG_CAUSE_NONE); break;

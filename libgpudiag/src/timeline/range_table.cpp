@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "timeline/range_table.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 
@@ -33,6 +34,7 @@ constexpr RangeLabel iteration(MarkSource mark) {
 const BuiltIn kBuiltIn[] = {
     {"^ProfilerStep#[0-9]+$", iteration(MarkSource::kProfilerStep)},
     {"_?MultiProcessingDataLoaderIter.*__next__", batch_of_workers()},
+    {"^(wait(ing)?[_ ]for|await(ing)?)[_ ](next[_ ])?(batch|data)$|^(batch|data)[_ ]wait$", batch_of_workers()},
     {"_?SingleProcessDataLoaderIter.*__next__", owner(Cause::kDataLoading, SubCause::kInline)},
     {"^enumerate\\(DataLoader\\)|DataLoader.*__next__|^(##\\s*)?(data_?load(ing|er)?|next_?batch|"
      "load_?batch|get_?batch|fetch_?batch|dataloader[._]next)(\\s*##)?$|"
@@ -52,6 +54,36 @@ constexpr const char* kIterationPattern = "^(train(ing)?[_ ]?)?(iter(ation)?|ste
 // libstdc++'s regular expressions recurse for each character: a name of 100 kB overflows the stack.
 // Of a longer name the beginning is looked at.
 constexpr std::size_t kLongestName = 1024;
+// They also recurse for each character and parenthesis of a pattern, on whichever thread starts the
+// session.
+constexpr std::size_t kLongestPattern = 1000;
+constexpr int kDeepestPattern = 20;
+
+constexpr auto kFlags = std::regex::ECMAScript | std::regex::icase | std::regex::optimize;
+// What users write may hold `(.*)*`, for which a search that backtracks takes longer than the job.
+// libstdc++ also has one whose time is bounded; back references are not for it.
+#if defined(__GLIBCXX__) && __GLIBCXX__ >= 20210427
+constexpr auto kUserFlags = kFlags | std::regex_constants::__polynomial;
+#else
+constexpr auto kUserFlags = kFlags;
+#endif
+
+/// The most parentheses that are open at once, escaped ones and those of classes included.
+int depth_of(std::string_view pattern) {
+  int depth = 0;
+  int deepest = 0;
+  for (const char c : pattern) {
+    if (c == '(') deepest = std::max(deepest, ++depth);
+    if (c == ')' && depth > 0) --depth;
+  }
+  return deepest;
+}
+
+/// A pattern or rule as messages show it.
+std::string quoted(std::string_view text) {
+  constexpr std::size_t kShown = 100;
+  return "'" + std::string(text.substr(0, kShown)) + (text.size() > kShown ? "..." : "") + "'";
+}
 
 }  // namespace
 
@@ -59,17 +91,25 @@ RangeTable::RangeTable(const std::vector<std::string>& rules, const std::string&
                        const NameTable& names)
     : names_(names) {
   for (const auto& rule : rules) add_user_rule(rule);
-  add(iteration_pattern.empty() ? std::string_view{kIterationPattern} : iteration_pattern,
-      iteration(MarkSource::kPattern));
-  for (const auto& built_in : kBuiltIn) add(built_in.pattern, built_in.label);
+  if (iteration_pattern.empty()) add_built_in(kIterationPattern, iteration(MarkSource::kPattern));
+  else add(iteration_pattern, iteration(MarkSource::kPattern));
+  for (const auto& built_in : kBuiltIn) add_built_in(built_in.pattern, built_in.label);
+}
+
+void RangeTable::add_built_in(const char* pattern, RangeLabel label) {
+  rules_.push_back({std::regex(pattern, kFlags), label});
 }
 
 void RangeTable::add(std::string_view pattern, RangeLabel label) {
+  if (pattern.size() > kLongestPattern || depth_of(pattern) > kDeepestPattern) {
+    errors_.push_back("range rule " + quoted(pattern) + " is too long (over " + std::to_string(kLongestPattern) +
+                      " bytes) or too deep (over " + std::to_string(kDeepestPattern) + " parentheses)");
+    return;
+  }
   try {
-    const auto flags = std::regex::ECMAScript | std::regex::icase | std::regex::optimize;
-    rules_.push_back({std::regex(pattern.begin(), pattern.end(), flags), label});
+    rules_.push_back({std::regex(pattern.begin(), pattern.end(), kUserFlags), label});
   } catch (const std::regex_error&) {
-    errors_.push_back("range rule '" + std::string(pattern) + "' is no regular expression");
+    errors_.push_back("range rule " + quoted(pattern) + " is no regular expression (back references are not allowed)");
   }
 }
 
@@ -85,8 +125,8 @@ void RangeTable::add_user_rule(const std::string& rule) {
                              ? std::optional{SubCause::kNone}
                              : sub_cause_named(std::string_view{meaning}.substr(colon + 1));
   if (!cause || !sub_cause || pattern.empty()) {
-    errors_.push_back("range rule '" + rule +
-                      "' is not of the form regex=cause, regex=cause:sub_cause, regex=data_loading:wait or regex=iteration");
+    errors_.push_back("range rule " + quoted(rule) +
+                      " is not of the form regex=cause, regex=cause:sub_cause, regex=data_loading:wait or regex=iteration");
     return;
   }
   add(pattern, owner(*cause, *sub_cause));
@@ -104,13 +144,21 @@ RangeLabel RangeTable::label_of(const Record& range) {
     const auto sub_cause = range.sub_cause != 0 && range.sub_cause <= kSubCauseNames.size()
                                ? static_cast<SubCause>(range.sub_cause - 1)
                                : SubCause::kNone;
-    return owner(static_cast<Cause>(range.cause - 1), sub_cause);
+    RangeLabel label = owner(static_cast<Cause>(range.cause - 1), sub_cause);
+    // Who makes the batch, the API's cause does not say; the name may.
+    if (sub_cause == SubCause::kNone && label.cause == Cause::kDataLoading)
+      if (const RangeLabel by_name = named(range.name); by_name.cause == label.cause) label.mode = by_name.mode;
+    return label;
   }
-  const std::size_t id = raw(range.name);
+  return named(range.name);
+}
+
+RangeLabel RangeTable::named(NameId name) {
+  const std::size_t id = raw(name);
   if (id >= names_.size()) return {};
   if (id >= cache_.size()) cache_.resize(id + 1);
   auto& cached = cache_[id];
-  if (!cached) cached = look_up(names_.text(range.name));
+  if (!cached) cached = look_up(names_.text(name));
   return *cached;
 }
 

@@ -48,8 +48,8 @@ constexpr BatchMode batch_mode_of(SubCause sub_cause) {
 
 /// Looks names up by rule: the user's rules first, in their order, then the built-in ones. Each
 /// distinct NameId runs through the regular expressions once. A generic loading range (`data_loading`,
-/// `next_batch`) is taken as inline: nothing in a name says that somebody else makes the batch, and
-/// a rule `regex=data_loading:wait` can.
+/// `next_batch`) is taken as inline: nothing in such a name says that somebody else makes the batch.
+/// `wait_for_batch` and the like do, and a rule `regex=data_loading:wait` can.
 class RangeTable {
  public:
   /// `rules` as in EngineOptions::range_rules; a rule that cannot be read is left out and listed in
@@ -67,7 +67,9 @@ class RangeTable {
     RangeLabel label;
   };
   void add(std::string_view pattern, RangeLabel label);
+  void add_built_in(const char* pattern, RangeLabel label);
   void add_user_rule(const std::string& rule);
+  RangeLabel named(NameId name);
   RangeLabel look_up(std::string_view name) const;
 
   const NameTable& names_;

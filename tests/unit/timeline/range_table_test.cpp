@@ -118,11 +118,50 @@ TEST(RangeTable, WorkersAreWaitedForButNotAccused) {
   EXPECT_EQ(label.mode, BatchMode::kWait);
 }
 
+TEST(RangeTable, NameThatSaysWaitLeavesTheBatchToOthersWhoeverGaveTheCause) {
+  EXPECT_EQ(label_of("wait_for_batch").mode, BatchMode::kWait);
+  EXPECT_EQ(label_of("batch wait").mode, BatchMode::kWait);
+  NameTable names;
+  Record range;
+  range.kind = RecordKind::kRange;
+  range.cause = 1 + static_cast<std::uint8_t>(Cause::kDataLoading);
+  RangeTable table({}, {}, names);
+  range.name = names.intern("wait_for_batch");
+  EXPECT_EQ(table.label_of(range).mode, BatchMode::kWait);
+  range.name = names.intern("next_batch");
+  EXPECT_EQ(table.label_of(range).mode, BatchMode::kInline);
+}
+
 TEST(RangeTable, RuleCanSayThatOthersMakeTheBatch) {
   const auto label = label_of("fetch", {"^fetch$=data_loading:wait"});
   EXPECT_EQ(label.cause, Cause::kDataLoading);
   EXPECT_EQ(label.sub_cause, SubCause::kNone);
   EXPECT_EQ(label.mode, BatchMode::kWait);
+}
+
+// Each of these would end the process, or keep it busy for years, in a matcher that takes what it gets.
+TEST(RangeTable, PatternThatIsTooLongOrTooDeepIsRefusedInAShortMessage) {
+  const std::string opened(60'000, '(');
+  const std::string closed = std::string(30'000, '(') + std::string(30'000, ')');
+  const std::string nested = std::string(21, '(') + 'x' + std::string(21, ')');
+  for (const std::string& pattern : {opened, closed, nested, std::string(1001, 'x')}) {
+    NameTable names;
+    const RangeTable table({pattern + "=host"}, pattern, names);
+    ASSERT_EQ(table.errors().size(), 2u);
+    EXPECT_LT(table.errors()[0].size(), 300u);
+  }
+}
+
+TEST(RangeTable, PatternsOfTheLargestSizesAllowedAreUsed) {
+  const std::string nested = std::string(20, '(') + 'x' + std::string(20, ')');
+  EXPECT_EQ(label_of("x", {nested + "=checkpoint"}).cause, Cause::kCheckpoint);
+  EXPECT_EQ(label_of(std::string(1000, 'x'), {std::string(1000, 'x') + "=checkpoint"}).cause, Cause::kCheckpoint);
+}
+
+TEST(RangeTable, PatternThatBacktracksWithoutEndIsMatchedAllTheSame) {
+  const std::string name(1000, 'a');
+  EXPECT_EQ(label_of(name, {"(.*)*(.*)*(.*)*(.*)*q=checkpoint"}).meaning, RangeMeaning::kNothing);
+  EXPECT_EQ(label_of(name + 'q', {"^(a|aa)+q$=checkpoint"}).cause, Cause::kCheckpoint);
 }
 
 }  // namespace gpudiag
