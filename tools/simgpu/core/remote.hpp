@@ -18,7 +18,7 @@ struct Operation;
 struct RemoteKernel {
   // A launch was queued, directly or as a node of a graph. `plan` is the first argument of the
   // launch, read as a pointer; it must stay valid while graphs hold it. The operation lives until
-  // remote_ended() was called for it. `extra_ns` is the duration that a rule or a fault asks for.
+  // remote_ended() was called for it. `extra_ns`: what a rule or a fault asks for on top.
   void (*queued)(void* plan, Operation* operation, std::int64_t extra_ns);
   // Everything before it ends at `start_ns` at the latest, which may lie in the future.
   void (*started)(void* plan, Operation* operation, std::int64_t start_ns);

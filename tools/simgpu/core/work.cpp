@@ -107,9 +107,9 @@ Operation* make(Stream& stream, const KernelWork& work, std::uint32_t correlatio
   if (work.kernel->remote != nullptr) {
     operation->remote = work.kernel->remote;
     operation->remote_plan = work.remote_plan;
-    if (!operation->never_ends) {
-      operation->remote->queued(work.remote_plan, operation, operation->duration_ns);
-    }
+    // Without a rule or a fault nothing is asked for, though no kernel takes less than 1 ns.
+    const std::int64_t extra_ns = operation->duration_ns > 1 ? operation->duration_ns : 0;
+    if (!operation->never_ends) operation->remote->queued(work.remote_plan, operation, extra_ns);
   }
   return operation;
 }

@@ -10,12 +10,20 @@
 
 SIMGPU_ANSWER std::size_t cudnnGetVersion();
 SIMGPU_ANSWER std::size_t cudnnGetCudartVersion();
+SIMGPU_ANSWER int cudnnGetProperty(int property, int* value);
 SIMGPU_ANSWER const char* cudnnGetErrorString(int status);
 SIMGPU_ANSWER void cudnnGetLastErrorString(char* message, std::size_t size);
 
-// At least what PyTorch was built with, or it refuses to load.
+// What PyTorch was built with: it refuses an older one.
+constexpr int kVersion[] = {9, 24, 0};
+
 std::size_t cudnnGetVersion() {
-  return 92400;
+  return static_cast<std::size_t>(kVersion[0] * 10000 + kVersion[1] * 100 + kVersion[2]);
+}
+int cudnnGetProperty(int property, int* value) {
+  if (property < 0 || property > 2 || value == nullptr) return 2000;  // CUDNN_STATUS_BAD_PARAM
+  *value = kVersion[property];
+  return 0;
 }
 std::size_t cudnnGetCudartVersion() {
   return 13000;
