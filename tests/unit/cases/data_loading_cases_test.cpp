@@ -62,7 +62,8 @@ TEST_F(Diagnosed, TinyForwardsAreLaunchBoundAndNoDataLoading) {
   job.analyse();
   EXPECT_EQ(diagnosis().verdict, "launch_overhead");
   EXPECT_EQ(finding(0).sub_cause, SubCause::kManySmallKernels);
-  EXPECT_NEAR(finding(0).share, 0.925, 1e-6);
+  // 40 us apart, 3 us long, and a microsecond between queued kernels stays whatever the host does.
+  EXPECT_NEAR(finding(0).share, 0.9, 1e-6);
   EXPECT_EQ(diagnosis().findings.size(), 1u);
 }
 

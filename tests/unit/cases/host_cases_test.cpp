@@ -14,7 +14,7 @@ TEST_F(Diagnosed, ThousandsOfShortKernelsAreLaunchOverhead) {
   job.analyse();
   EXPECT_EQ(diagnosis().verdict, "launch_overhead");
   EXPECT_EQ(finding(0).sub_cause, SubCause::kManySmallKernels);
-  EXPECT_EQ(finding(0).cost_per_iteration, DurationNs{4200 * 27'100});
+  EXPECT_EQ(finding(0).cost_per_iteration, DurationNs{4200 * 26'100});
   EXPECT_THAT(finding(0).evidence,
               Contains("4200 launches an iteration, one each 31.6 us; an operation runs for 4.5 us and the GPU is "
                        "idle for 27.1 us before it, on average"));
