@@ -2,6 +2,9 @@
 #include "attribution/claims.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
 
 namespace gpudiag {
 namespace {
@@ -11,6 +14,15 @@ constexpr bool claims_gaps(std::size_t cause) {
   const auto c = static_cast<Cause>(cause);
   return c != Cause::kLaunchOverhead && c != Cause::kDependency && c != Cause::kUnknown;
 }
+
+// The worlds that divide() asks for: those causes, and the one that says what remains.
+constexpr auto kClaimedWorlds = [] {
+  std::array<std::uint8_t, kWorldCount> worlds{};
+  std::size_t count = 0;
+  for (std::size_t w = 0; w < kWorldCount; ++w)
+    if (w < kCauseCount ? claims_gaps(w) : w == kAllHostWorld) worlds[count++] = static_cast<std::uint8_t>(w);
+  return std::pair{worlds, count};
+}();
 
 struct Account {
   const Gap& gap;
@@ -131,7 +143,8 @@ void Claims::pass(const Arrival& end) {
 }
 
 void Claims::reach(const Gap& gap, const Lanes& start_in) {
-  for (std::size_t w = 0; w < kWorldCount; ++w) {
+  for (std::size_t i = 0; i < kClaimedWorlds.second; ++i) {
+    const std::size_t w = kClaimedWorlds.first[i];
     const std::int64_t shift = gap.start.ns - frontier_[w];
     balance_[w] += shift - after_[w];
     const std::int64_t remains = std::max<std::int64_t>(0, start_in[w] - frontier_[w]);

@@ -24,7 +24,8 @@ class Claims {
   /// An operation of the chain began; calls in order of start.
   void pass(const Arrival& end);
   /// The claim of each cause on the gap, and in the world without host causes what remains of it.
-  /// `start_in`: start of the operation that ends the gap.
+  /// `start_in`: start of the operation that ends the gap. Of worlds whose claims nobody asks for none
+  /// are kept.
   void reach(const Gap& gap, const Lanes& start_in);
   const Lanes& claims() const { return claims_; }
   DurationNs remains() const { return remains_; }

@@ -50,6 +50,13 @@ ClockMap::Converted ClockMap::to_session(std::int64_t foreign_ns) const {
                        foreign_ns <= doubt_high_;
   if (foreign_ns >= knot(0).foreign_ns) return {{foreign_ns + knot(0).offset()}, !doubted};
   const std::size_t kept = std::min(count_, kKept);
+  // Times come in runs, and while the clock has never stepped each lies between one pair of knots only.
+  if (steps_ == 0 && last_older_ + kept >= count_ && last_older_ + 1 < count_) {
+    const Knot& older = knots_[last_older_ % kKept];
+    const Knot& newer = knots_[(last_older_ + 1) % kKept];
+    if (foreign_ns >= older.foreign_ns && foreign_ns < newer.foreign_ns)
+      return {between(older, newer, foreign_ns), !doubted};
+  }
   for (std::size_t age = 1; age < kept; ++age) {
     const Knot& older = knot(age);
     const Knot& newer = knot(age - 1);
@@ -59,6 +66,7 @@ ClockMap::Converted ClockMap::to_session(std::int64_t foreign_ns) const {
         return *converted;
       }
     } else if (foreign_ns >= older.foreign_ns && foreign_ns < newer.foreign_ns) {
+      last_older_ = count_ - 1 - age;
       return {between(older, newer, foreign_ns), !doubted};
     }
   }

@@ -61,6 +61,7 @@ class ClockMap {
   static constexpr std::size_t kKept = 64;
   std::array<Knot, kKept> knots_{};
   std::size_t count_ = 0;
+  mutable std::size_t last_older_ = 0;  ///< a hint: number of the knot before the time last asked for
   std::uint64_t steps_ = 0;
   /// After a step back, foreign times in (low, high] were shown twice. Doubted until `until`.
   std::int64_t doubt_low_ = 0;
