@@ -82,7 +82,9 @@ int depth_of(std::string_view pattern) {
 /// A pattern or rule as messages show it.
 std::string quoted(std::string_view text) {
   constexpr std::size_t kShown = 100;
-  return "'" + std::string(text.substr(0, kShown)) + (text.size() > kShown ? "..." : "") + "'";
+  std::string shown{'\''};
+  shown.append(text.substr(0, kShown)).append(text.size() > kShown ? "...'" : "'");
+  return shown;
 }
 
 }  // namespace
