@@ -14,6 +14,13 @@ namespace {
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
+/// After an append() that failed. errno was 0 before it: where it still is, the descriptor is no longer
+/// our file's.
+std::string why_it_ended(const AppendFile& file) {
+  return fmt::format("{}: cannot be written any more ({})", file.path(),
+                     errno == 0 || errno == EBADF ? "the job has closed it" : reason(errno));
+}
+
 gpudiag_iteration as_c(const IterationLedger& ledger, std::uint32_t rank) {
   gpudiag_iteration c{};
   c.size = sizeof c;
@@ -100,8 +107,11 @@ void Outputs::open_files(const Settings& settings, const SessionInfo& info) {
 
 void Outputs::print(const std::string& line) {
   if (log_ == LogMode::kOff) return;
-  if (log_file_.is_open()) log_file_.append(line + '\n');
-  else stderr_.write(line);
+  const bool was_good = log_file_.is_open() && log_file_.good();
+  errno = 0;
+  if (was_good && log_file_.append(line + '\n')) return;
+  if (was_good) stderr_.write(fmt::format("gpudiag {}; using stderr", why_it_ended(log_file_)));
+  stderr_.write(line);
 }
 
 void Outputs::json(const std::string& line) {
@@ -113,6 +123,14 @@ void Outputs::iteration(const IterationLedger& ledger, TimePoint now) {
   if (json_file_.is_open()) json(iteration_json(ledger, rank_));
   if (log_ != LogMode::kOff) pacer_.add(ledger, now);
   latest_.set(ledger, rank_);
+}
+
+bool Outputs::record(std::string_view bytes) {
+  const bool was_good = recording_.good();
+  errno = 0;
+  if (recording_.append(bytes)) return true;
+  if (was_good) say(why_it_ended(recording_));
+  return false;
 }
 
 void Outputs::device(const DeviceInfo& device) { json(session_device_json(rank_, device)); }
@@ -135,8 +153,8 @@ void Outputs::say(std::string_view text) { print(fmt::format("gpudiag rank {} {}
 void Outputs::flush() {
   if (json_text_.empty()) return;
   const bool was_good = json_file_.good();
-  if (!json_file_.append(json_text_) && was_good)
-    say(fmt::format("{}: cannot be written any more", json_file_.path()));
+  errno = 0;
+  if (!json_file_.append(json_text_) && was_good) say(why_it_ended(json_file_));
   json_text_.clear();
 }
 

@@ -49,7 +49,9 @@ class Outputs {
   void flush();
 
   std::uint64_t iterations() const { return iterations_; }
-  AppendFile& recording() { return recording_; }
+  bool recording() const { return recording_.is_open(); }
+  /// Bytes of the recording; false where they, or earlier ones, could not be written.
+  bool record(std::string_view bytes);
 
  private:
   void open_files(const Settings& settings, const SessionInfo& info);

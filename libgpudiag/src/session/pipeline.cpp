@@ -77,9 +77,9 @@ Pipeline::Pipeline(const Settings& settings, const SessionInfo& info, NameTable&
       started_{started},
       last_quality_{started},
       at_start_{source.counts()} {
-  if (!outputs_.recording().is_open()) return;
+  if (!outputs_.recording()) return;
   recording_ = std::make_unique<RecordingWriter>(
-      names, [this](std::string_view bytes) { return outputs_.recording().append(bytes); });
+      names, [this](std::string_view bytes) { return outputs_.record(bytes); });
   recording_->attribute("origin_unix_ns", fmt::format("{}", info.origin_unix_ns));
   recording_->attribute("rank", fmt::format("{}", info.rank));
   recording_->attribute("host", info.host);
