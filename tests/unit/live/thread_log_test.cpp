@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
@@ -130,6 +132,38 @@ TEST_F(ThreadLogTest, LogsOfEndedThreadsServeNewOnes) {
     }}.join();
     ASSERT_EQ(drain().size(), 1u) << "after " << i << " threads";
   }
+}
+
+// Nobody drains between them, so a log must pass to the next thread with what it holds.
+TEST_F(ThreadLogTest, AThousandShortThreadsBetweenTwoDrainsLoseNothing) {
+  for (int i = 0; i < 1000; ++i) {
+    std::thread{[] {
+      log_push(0, "worker", RangeSource::kUser, 0, 0);
+      log_pop(0);
+    }}.join();
+  }
+  EXPECT_EQ(drain().size(), 1000u);
+  EXPECT_EQ(ThreadLogs::take_lost(), 0u);
+}
+
+TEST_F(ThreadLogTest, HundredsOfThreadsAtOnceHaveALogEachAndBeyondTheLimitLossIsCounted) {
+  constexpr int kThreads = 1100;
+  std::atomic<int> written{0};
+  std::atomic<bool> leave{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      log_mark(7, MarkSource::kStep);
+      ++written;
+      while (!leave) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    });
+  }
+  while (written < kThreads) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const std::size_t seen = drain().size();
+  EXPECT_GE(seen, 1000u);
+  EXPECT_EQ(seen + ThreadLogs::take_lost(), static_cast<std::size_t>(kThreads));
+  leave = true;
+  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace

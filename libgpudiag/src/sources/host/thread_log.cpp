@@ -14,10 +14,14 @@
 namespace gpudiag {
 namespace {
 
-constexpr std::size_t kLogBytes = 160 * 1024;
-constexpr std::size_t kRingBytes = 128 * 1024;  // some 1,300 ranges, drained twenty times a second
-constexpr std::size_t kLogsLimit = 128;         // 20 MiB at the most
-static_assert(sizeof(ThreadLog) + kRingBytes <= kLogBytes);
+// The first threads that speak are the trainer's. Jobs with hundreds of them (pools as wide as the
+// machine) get short logs for the rest: 40 MiB for all at the most.
+constexpr std::size_t kLongLogs = 64;
+constexpr std::size_t kLongRing = 128 * 1024;  // some 1,300 ranges
+constexpr std::size_t kShortRing = 16 * 1024;
+constexpr std::size_t kLogBytes = 16 * 1024;   // beside its ring
+constexpr std::size_t kLogsLimit = 1024;
+static_assert(sizeof(ThreadLog) <= kLogBytes);
 
 // Two clock reads for each of our calls would double their cost: measure one in this many.
 constexpr std::uint32_t kOwnSample = 16;
@@ -35,14 +39,14 @@ thread_local ThreadLog* t_log = nullptr;
 
 pthread_key_t g_key;
 
-std::byte* map_log() noexcept {
-  void* memory = mmap(nullptr, kLogBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+std::byte* map_bytes(std::size_t size) noexcept {
+  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
 }
 
 }  // namespace
 
-ThreadLog::ThreadLog(std::byte* ring_storage) noexcept : ring_{ring_storage, kRingBytes} {}
+ThreadLog::ThreadLog(std::byte* ring_storage, std::uint32_t ring_bytes) noexcept : ring_{ring_storage, ring_bytes} {}
 
 void ThreadLog::refresh_thread() noexcept { thread_ = static_cast<std::uint32_t>(syscall(SYS_gettid)); }
 
@@ -115,32 +119,17 @@ ThreadLog* ThreadLogs::mine() noexcept {
   static const bool key_made = [] {
     const auto leave = [](void* log) {
       t_log = kGone;
-      // release: what the thread wrote is seen by whoever sees it gone
-      static_cast<ThreadLog*>(log)->state_.store(ThreadLog::State::kLeft, std::memory_order_release);
+      // release: what the thread wrote is seen by the next owner. The drain thread need not be done
+      // with it: messages say whose they are.
+      static_cast<ThreadLog*>(log)->state_.store(ThreadLog::State::kFree, std::memory_order_release);
     };
     return pthread_key_create(&g_key, leave) == 0;
   }();
-  const std::size_t made = g_made.load(std::memory_order_acquire);
-  ThreadLog* log = nullptr;
-  for (std::size_t i = 0; i < made && log == nullptr; ++i) {
-    ThreadLog* candidate = g_logs[i].load(std::memory_order_acquire);
-    auto free = ThreadLog::State::kFree;
-    // acquire: the last owner and the drain thread are done with it
-    if (candidate != nullptr &&
-        candidate->state_.compare_exchange_strong(free, ThreadLog::State::kUsed, std::memory_order_acquire))
-      log = candidate;
-  }
+  ThreadLog* log = free_log();
+  if (log == nullptr) log = new_log();
   if (log == nullptr) {
-    const std::size_t slot = g_made.fetch_add(1, std::memory_order_acq_rel);
-    std::byte* memory = slot < kLogsLimit ? map_log() : nullptr;
-    if (slot >= kLogsLimit) g_made.fetch_sub(1, std::memory_order_acq_rel);
-    if (memory == nullptr) {
-      g_lost.fetch_add(1, std::memory_order_relaxed);
-      return nullptr;
-    }
-    log = new (memory) ThreadLog{memory + kLogBytes - kRingBytes};
-    log->state_.store(ThreadLog::State::kUsed, std::memory_order_relaxed);
-    g_logs[slot].store(log, std::memory_order_release);
+    g_lost.fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
   }
   log->adopt();
   t_log = log;
@@ -148,16 +137,34 @@ ThreadLog* ThreadLogs::mine() noexcept {
   return log;
 }
 
-std::size_t ThreadLogs::made_logs() noexcept {
-  return std::min(g_made.load(std::memory_order_acquire), kLogsLimit);
+ThreadLog* ThreadLogs::free_log() noexcept {
+  const std::size_t made = made_logs();
+  for (std::size_t i = 0; i < made; ++i) {
+    ThreadLog* log = log_at(i);
+    auto free = ThreadLog::State::kFree;
+    // acquire: the last owner is done with it
+    if (log != nullptr && log->state_.compare_exchange_strong(free, ThreadLog::State::kUsed, std::memory_order_acquire))
+      return log;
+  }
+  return nullptr;
 }
+
+ThreadLog* ThreadLogs::new_log() noexcept {
+  std::size_t slot = g_made.load(std::memory_order_relaxed);
+  do {
+    if (slot == kLogsLimit) return nullptr;
+  } while (!g_made.compare_exchange_weak(slot, slot + 1, std::memory_order_acq_rel));
+  const std::size_t ring_bytes = slot < kLongLogs ? kLongRing : kShortRing;
+  std::byte* memory = map_bytes(kLogBytes + ring_bytes);
+  if (memory == nullptr) return nullptr;  // the slot stays empty
+  ThreadLog* log = new (memory) ThreadLog{memory + kLogBytes, static_cast<std::uint32_t>(ring_bytes)};
+  log->state_.store(ThreadLog::State::kUsed, std::memory_order_relaxed);
+  g_logs[slot].store(log, std::memory_order_release);
+  return log;
+}
+
+std::size_t ThreadLogs::made_logs() noexcept { return g_made.load(std::memory_order_acquire); }
 ThreadLog* ThreadLogs::log_at(std::size_t index) noexcept { return g_logs[index].load(std::memory_order_acquire); }
-bool ThreadLogs::has_left(const ThreadLog& log) noexcept {
-  return log.state_.load(std::memory_order_acquire) == ThreadLog::State::kLeft;
-}
-void ThreadLogs::release(ThreadLog& log) noexcept {
-  log.state_.store(ThreadLog::State::kFree, std::memory_order_release);
-}
 
 std::uint64_t ThreadLogs::take_lost() noexcept {
   std::uint64_t lost = g_lost.exchange(0, std::memory_order_relaxed);

@@ -35,11 +35,11 @@ struct HostMessage {
   std::uint8_t cause = 0;         ///< as Record::cause
 };
 
-/// A log belongs to one thread at a time, 160 KiB of it. All functions but drain() are [hot] and for
+/// A log belongs to one thread at a time. All functions but drain() are [hot] and for
 /// that thread only.
 class ThreadLog {
  public:
-  explicit ThreadLog(std::byte* ring_storage) noexcept;
+  ThreadLog(std::byte* ring_storage, std::uint32_t ring_bytes) noexcept;
 
   /// Ranges nest per `domain`, a number that keeps one user's pops from another's pushes.
   void push(std::uintptr_t domain, std::string_view text, RangeSource source, std::uint8_t cause,
@@ -62,7 +62,7 @@ class ThreadLog {
 
  private:
   friend class ThreadLogs;
-  enum class State : std::uint32_t { kFree, kUsed, kLeft };
+  enum class State : std::uint32_t { kFree, kUsed };
 
   struct OpenRange {
     TimePoint start;
@@ -104,14 +104,12 @@ class ThreadLogs {
     for (std::size_t i = 0; i < made; ++i) {
       ThreadLog* log = log_at(i);
       if (log == nullptr) continue;
-      const bool left = has_left(*log);
       log->drain([&](std::span<const std::byte> bytes) {
         HostMessage message;
         std::memcpy(&message, bytes.data(), sizeof message);
         take(message, std::string_view{reinterpret_cast<const char*>(bytes.data()) + sizeof message,
                                        message.text_bytes});
       });
-      if (left) release(*log);
     }
   }
 
@@ -121,8 +119,8 @@ class ThreadLogs {
  private:
   static std::size_t made_logs() noexcept;
   static ThreadLog* log_at(std::size_t index) noexcept;
-  static bool has_left(const ThreadLog& log) noexcept;
-  static void release(ThreadLog& log) noexcept;
+  static ThreadLog* free_log() noexcept;
+  static ThreadLog* new_log() noexcept;
 };
 
 /// Gates the writers: off, a push costs one load. [any thread]
