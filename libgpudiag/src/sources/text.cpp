@@ -39,7 +39,7 @@ std::size_t sequence_length(std::string_view text, std::size_t i) {
 }  // namespace
 
 bool is_clean_text(std::string_view text) {
-  const auto plain = [](char c) { return c >= 0x20 && c != 0x7f; };  // bytes over 0x7f are negative
+  const auto plain = [](char c) { return !is_control(static_cast<unsigned char>(c)) && (c & 0x80) == 0; };
   if (std::ranges::all_of(text, plain)) return true;
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t length = is_control(at(text, i)) ? 0 : sequence_length(text, i);
