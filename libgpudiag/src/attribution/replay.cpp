@@ -330,54 +330,63 @@ Arrival Replay::launch_of(const Call& call, const Operation& operation, TimePoin
   return arrival;
 }
 
-void Replay::replay_operation(Index index, const Arrival* launch, HostLine* line, bool returned) {
-  Operation& operation = store_.operations[index];
-  OperationReplay& replay = operations_[index];
-  StreamState& stream = stream_state(operation.stream);
-  const std::int64_t start = operation.start.ns;
+// When the operation's predecessor, its launch and the events would let it start, as observed. What was
+// left between the last of them and the start belongs to that one; the others are given what they were
+// last seen to need. A rest too long for that is a wait nobody recorded: it stays whoever comes last.
+Replay::Pulls Replay::pulls_on(std::int64_t start, StreamState& stream, const Arrival* launch,
+                               HostLine* line, bool returned) {
   const auto clipped = [&](std::int64_t at) { return std::min(at, start); };
   const std::int64_t tail = clipped(stream.tail.at);
   const std::int64_t launched = launch != nullptr ? clipped(launch->at) : kNever;
   const std::int64_t awaited = stream.waits ? clipped(stream.awaited.at) : kNever;
   const std::int64_t latest = std::max({tail, launched, awaited});
   const std::int64_t rest = latest <= kNever ? 0 : start - latest;
-  // What was left between the last of them and the start belongs to that one; the others are given
-  // what they were last seen to need. A rest too long for that is a wait nobody recorded: it stays
-  // whoever comes last.
-  std::int64_t tail_at = tail + rest, launch_at = launched + rest, awaited_at = awaited + rest;
-  std::int64_t queued_more = 0;
-  if (rest <= options_.launch_latency.ns) {
-    const bool by_launch = launched > tail && launched > awaited;
-    const std::int64_t latency = line != nullptr ? line->latency : 0;
-    if (by_launch) {
-      if (line != nullptr && returned) line->latency = rest;
-      launch_at = start;
-      tail_at = clipped(tail + std::min(stream.spacing, start - tail));
-      awaited_at = clipped(awaited + std::min(stream.spacing, start - awaited));
-      if (!stream.spacing_seen) queued_more = std::min(kUsualSpacing, start - tail);
-    } else {
-      if (launched + latency <= tail && tail >= awaited) {
-        stream.spacing = rest;
-        stream.spacing_seen = true;
-      }
-      launch_at = clipped(launched + latency);
-    }
+  Pulls pulls{tail + rest, launched + rest, awaited + rest, 0, latest > kNever};
+  if (rest > options_.launch_latency.ns) return pulls;
+  const std::int64_t latency = line != nullptr ? line->latency : 0;
+  if (launched > tail && launched > awaited) {
+    if (line != nullptr && returned) line->latency = rest;
+    pulls.launch = start;
+    pulls.tail = clipped(tail + std::min(stream.spacing, start - tail));
+    pulls.awaited = clipped(awaited + std::min(stream.spacing, start - awaited));
+    if (!stream.spacing_seen) pulls.queued_more = std::min(kUsualSpacing, start - tail);
+    return pulls;
   }
-  const std::int64_t tail_moved = tail_at - stream.tail.at;
-  const std::int64_t launch_moved = launch != nullptr ? launch_at - launch->at : 0;
-  const std::int64_t awaited_moved = awaited_at - stream.awaited.at;
-  Lanes& in = replay.start_in;
+  if (launched + latency <= tail && tail >= awaited) {
+    stream.spacing = rest;
+    stream.spacing_seen = true;
+  }
+  pulls.launch = clipped(launched + latency);
+  return pulls;
+}
+
+void Replay::start_in_worlds(Lanes& in, const Pulls& pulls, const StreamState& stream,
+                             const Arrival* launch) {
+  const std::int64_t tail_moved = pulls.tail - stream.tail.at;
   for (std::size_t w = 0; w < kLaneCount; ++w) in[w] = stream.tail.in[w] + tail_moved;
   // Without launches to wait for, a stream of which nothing was ever queued has a queue.
-  add_to(in, worlds_without(Cause::kLaunchOverhead), queued_more);
-  if (launch != nullptr)
+  add_to(in, worlds_without(Cause::kLaunchOverhead), pulls.queued_more);
+  if (launch != nullptr) {
+    const std::int64_t launch_moved = pulls.launch - launch->at;
     for (std::size_t w = 0; w < kLaneCount; ++w)
       in[w] = std::max(in[w], launch->in[w] + launch_moved);
-  if (stream.waits)
+  }
+  if (stream.waits) {
+    const std::int64_t awaited_moved = pulls.awaited - stream.awaited.at;
     for (std::size_t w = 0; w < kLaneCount; ++w)
       in[w] = std::max(in[w], stream.awaited.in[w] + awaited_moved);
-  if (latest <= kNever) fill(in, start);
-  if (in[kNullWorld] != start) ++mismatches_;
+  }
+}
+
+void Replay::replay_operation(Index index, const Arrival* launch, HostLine* line, bool returned) {
+  Operation& operation = store_.operations[index];
+  OperationReplay& replay = operations_[index];
+  StreamState& stream = stream_state(operation.stream);
+  const std::int64_t start = operation.start.ns;
+  const Pulls pulls = pulls_on(start, stream, launch, line, returned);
+  if (pulls.any) start_in_worlds(replay.start_in, pulls, stream, launch);
+  else fill(replay.start_in, start);
+  if (replay.start_in[kNullWorld] != start) ++mismatches_;
 
   operation.replayed = true;
   replay.order = order_;

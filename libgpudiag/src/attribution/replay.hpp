@@ -144,6 +144,18 @@ class Replay {
   TimePoint begin_copy(HostLine& line, const Call& call, TimePoint start, CallLabel label);
   Arrival launch_of(const Call& call, const Operation& operation, TimePoint start,
                     const Lanes& before, const HostLine& line, Cause cause, bool blocking) const;
+  /// When each of what an operation waits for would let it start.
+  struct Pulls {
+    std::int64_t tail = 0;
+    std::int64_t launch = 0;
+    std::int64_t awaited = 0;
+    std::int64_t queued_more = 0;  ///< later than `tail` where launches take no time
+    bool any = false;              ///< there is something that it waits for
+  };
+  Pulls pulls_on(std::int64_t start, StreamState& stream, const Arrival* launch, HostLine* line,
+                 bool returned);
+  static void start_in_worlds(Lanes& in, const Pulls& pulls, const StreamState& stream,
+                              const Arrival* launch);
   void replay_operation(Index index, const Arrival* launch, HostLine* line, bool returned);
   void pass_events(const Call& call);
   void record_event(const SyncPoint& record);
