@@ -84,8 +84,8 @@ Kernel* product_kernel(const Product& product, const Family& kind, std::size_t t
     if (const auto at = kKnown->find(key); at != kKnown->end()) return at->second;
   }
   const char letters[] = {product.trans_a != 0 ? 't' : 'n', product.trans_b != 0 ? 't' : 'n', 0};
-  const std::string name =
-      fmt::format(fmt::runtime(kind.name_format), kind.tiles[tile][0], kind.tiles[tile][1], letters);
+  const auto [rows, columns] = kind.tiles[tile];
+  const std::string name = fmt::format(fmt::runtime(kind.name_format), rows, columns, letters);
   const std::unique_lock guard(*kMutex);
   return kKnown->emplace(key, library_kernel(name)).first->second;
 }

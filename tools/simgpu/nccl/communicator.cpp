@@ -296,8 +296,9 @@ bool Communicator::advance(Message& message, const Launch& launch) {
   if (theirs.load(std::memory_order_acquire) < message.number) return false;
   const std::int64_t other_ns = (sends ? pair.receive_start_ns : pair.send_start_ns)[slot];
   if (!sends) {
-    if (pair.bytes[slot] != task.bytes()) error_.store(kInvalidUsage);
-    copy_bytes(task.output, pair.data[slot].data(), moved_part(std::min(task.bytes(), pair.bytes[slot]), 1));
+    const std::size_t sent = pair.bytes[slot];
+    if (sent != task.bytes()) error_.store(kInvalidUsage);
+    copy_bytes(task.output, pair.data[slot].data(), moved_part(std::min(task.bytes(), sent), 1));
   }
   message.end_ns =
       std::max(start_ns, other_ns) + static_cast<std::int64_t>(task_ns(task, ranks_));
