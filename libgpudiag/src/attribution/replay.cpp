@@ -448,6 +448,41 @@ TimePoint Replay::begin_copy(HostLine& line, const Call& call, TimePoint start, 
   return line.at;
 }
 
+void Replay::launch_operations(Index call_index, const Launch& from) {
+  const Call& call = store_.calls[call_index];
+  HostLine& line = this->line(from.line);
+  const ThreadId thread = ties_.thread_id(call.thread);
+  const bool blocks = from.copy == CopyWait::kUntilDone;
+  ++order_;
+  for (Index i = call.first_operation; i != kNone; i = store_.operations[i].next) {
+    const Operation& operation = store_.operations[i];
+    OperationReplay& replay = operations_[i];
+    replay.launched_by(call, from.line, thread);
+    if (operation.kind == RecordKind::kMemcpy)
+      replay.no_length = worlds_without_copy(call_index, operation, blocks);
+    const bool returned = operation.start >= call.end;
+    const Arrival launch =
+        from.beside && returned
+            ? host_arrival(call.end, from.before)
+            : launch_of(call, operation, std::min(from.start, call.end), from.before, line,
+                        from.label.cause, from.copy != CopyWait::kNoWait);
+    replay_operation(i, &launch, &line, returned);
+  }
+}
+
+// The launch holds its place in the device's queue until its first operation starts.
+void Replay::enter_queue(Index first) {
+  const Operation& operation = store_.operations[first];
+  if (operation.device >= queues_.size() || options_.launch_queue_depth == 0) return;
+  Queue& queue = queues_[operation.device];
+  if (queue.left.size() < options_.launch_queue_depth) queue.left.resize(options_.launch_queue_depth);
+  Arrival& slot = queue.left[queue.next];
+  ++queue.launches;
+  if (++queue.next == options_.launch_queue_depth) queue.next = 0;
+  slot.at = operation.start.ns;
+  slot.in = operations_[first].start_in;
+}
+
 void Replay::replay_driver(Index call_index, Index line_index) {
   const Call& call = store_.calls[call_index];
   HostLine& line = this->line(line_index);
@@ -464,8 +499,7 @@ void Replay::replay_driver(Index call_index, Index line_index) {
 
   if (call.first_operation == kNone) {
     if (!ends_before) body(line, call, line.at, label, target_of(call, line.at));
-    pass_events(call);
-    return;
+    return pass_events(call);
   }
   const Operation& first = store_.operations[call.first_operation];
   threads_[call.thread] = {first.stream, first.device, call.end};
@@ -473,30 +507,9 @@ void Replay::replay_driver(Index call_index, Index line_index) {
   if (!ends_before && copy != CopyWait::kNoWait) start = begin_copy(line, call, start, label);
   const Lanes before = beside ? entered : line.shift;
   if (!ends_before && !blocks) body(line, call, start, label, std::nullopt);
-  ++order_;
-  const ThreadId thread = ties_.thread_id(call.thread);
-  for (Index i = call.first_operation; i != kNone; i = store_.operations[i].next) {
-    const Operation& operation = store_.operations[i];
-    OperationReplay& replay = operations_[i];
-    replay.launched_by(call, line_index, thread);
-    if (operation.kind == RecordKind::kMemcpy)
-      replay.no_length = worlds_without_copy(call_index, operation, blocks);
-    Arrival launch = beside && operation.start >= call.end
-                         ? host_arrival(call.end, before)
-                         : launch_of(call, operation, std::min(start, call.end), before, line,
-                                     label.cause, copy != CopyWait::kNoWait);
-    replay_operation(i, &launch, &line, operation.start >= call.end);
-  }
+  launch_operations(call_index, {line_index, start, before, label, copy, beside});
   if (!ends_before && blocks) body(line, call, line.at, label, end_of(call.first_operation));
-  if (first.device < queues_.size() && options_.launch_queue_depth > 0) {
-    Queue& queue = queues_[first.device];
-    if (queue.left.size() < options_.launch_queue_depth) queue.left.resize(options_.launch_queue_depth);
-    Arrival& slot = queue.left[queue.next];
-    ++queue.launches;
-    if (++queue.next == options_.launch_queue_depth) queue.next = 0;
-    slot.at = first.start.ns;
-    slot.in = operations_[call.first_operation].start_in;
-  }
+  enter_queue(call.first_operation);
   pass_events(call);
 }
 

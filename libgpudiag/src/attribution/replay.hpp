@@ -129,7 +129,18 @@ class Replay {
   void body(HostLine& line, const Call& call, TimePoint start, CallLabel label,
             const std::optional<Arrival>& target);
   void wait(HostLine& line, TimePoint start, TimePoint end, const Arrival& target, Cause cause);
+  /// How a call came to launch: the line and its shift by then, when, and as what.
+  struct Launch {
+    Index line;
+    TimePoint start;
+    const Lanes& before;
+    CallLabel label;
+    CopyWait copy;
+    bool beside;  ///< while another thread of the line is blocked
+  };
   void replay_driver(Index call_index, Index line_index);
+  void launch_operations(Index call_index, const Launch& from);
+  void enter_queue(Index first);
   Lanes side_shift(const Call& call, const HostLine* leader);
   void replay_side(Index call_index, Index line_index);
   TimePoint wait_for_queue(HostLine& line, const Call& call, TimePoint start, Index device);
