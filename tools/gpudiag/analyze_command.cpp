@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "commands.hpp"
 #include "exit_code.hpp"
 #include "output_file.hpp"
+#include "setting_options.hpp"
 
 namespace gpudiag::tool {
 namespace {
@@ -50,7 +52,22 @@ std::unique_ptr<Reporter> make_reporter(const AnalyzeArguments& arguments, Write
   return make_text_reporter(std::move(write), {terminal_columns(), arguments.steps});
 }
 
+/// What `--ranges` and `--iteration` come to, by the rules of GPUDIAG_RANGES; what is wrong with them
+/// is said. Nothing then.
+std::optional<AnalysisOptions> read_rules(const AnalyzeArguments& arguments) {
+  const GivenOptions given{{"GPUDIAG_RANGES", fmt::format("{}", fmt::join(arguments.ranges, ";"))},
+                           {"GPUDIAG_ITERATION", arguments.iteration}};
+  const auto complaints = complaints_about(given);
+  for (const std::string& complaint : complaints) fmt::print(stderr, "gpudiag: {}\n", complaint);
+  if (!complaints.empty()) return std::nullopt;
+  std::vector<std::string> none;
+  const Settings settings = read_settings(given, [](std::string_view) { return std::nullopt; }, none);
+  return AnalysisOptions{settings.ranges, settings.iteration};
+}
+
 int analyze(const AnalyzeArguments& arguments) {
+  const auto rules = read_rules(arguments);
+  if (!rules) return kUsage;
   const Inputs inputs = find_inputs({arguments.paths.begin(), arguments.paths.end()});
   std::size_t failures = inputs.problems.size();
   for (const std::string& problem : inputs.problems) fmt::print(stderr, "gpudiag: {}\n", problem);
@@ -63,7 +80,7 @@ int analyze(const AnalyzeArguments& arguments) {
   }
   Progress progress{inputs.files.size()};
   const auto reporter = make_reporter(arguments, [&](std::string_view text) { output->write(text); });
-  Analysis analysis{{reporter.get()}, {arguments.ranges, arguments.iteration}, progress};
+  Analysis analysis{{reporter.get()}, *rules, progress};
   for (const InputFile& file : inputs.files) {
     if (const auto error = analysis.add(file)) {
       ++failures;

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cctype>
 
+#include "record/names.hpp"
+#include "timeline/range_table.hpp"
+
 namespace gpudiag::tool {
 namespace {
 
@@ -46,7 +49,10 @@ void add_setting_options(CLI::App& command, GivenOptions& given) {
 
 std::vector<std::string> complaints_about(const GivenOptions& given) {
   std::vector<std::string> complaints;
-  read_settings(given, [](std::string_view) { return std::nullopt; }, complaints);
+  const Settings settings = read_settings(given, [](std::string_view) { return std::nullopt; }, complaints);
+  const NameTable names;
+  const RangeTable rules{settings.ranges, settings.iteration, names};
+  complaints.insert(complaints.end(), rules.errors().begin(), rules.errors().end());
   return complaints;
 }
 

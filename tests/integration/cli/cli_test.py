@@ -206,6 +206,17 @@ class Analyze(Case):
                           ("analyze", "--moon", "x"), ("run",)):
             self.assertEqual(self.gpudiag(*arguments).returncode, 2, arguments)
 
+    def test_ARuleThatCannotBeUsedIsWrongUsage(self):
+        path = self.write("trace.json", trace())
+        for option, value in (("--ranges", "x"), ("--ranges", "[=host"), ("--ranges", "x=nonsense"),
+                              ("--ranges", "a=host;x"), ("--ranges", "(" * 50000 + "=host"),
+                              ("--iteration", "["), ("--iteration", "(" * 50000)):
+            result = self.gpudiag("analyze", str(path), option, value)
+            self.assertEqual((result.returncode, result.stdout), (2, b""), (option, value[:20]))
+            self.assertRegex(result.stderr, rb"^gpudiag: range rule '")
+        accepted = self.gpudiag("analyze", str(path), "--ranges", "fetch_.*=data_loading;dump=checkpoint")
+        self.assertEqual((accepted.returncode, accepted.stderr), (0, b""))
+
     def test_HelpAndVersionAreThere(self):
         self.assertRegex(self.gpudiag("--version").stdout.decode(), r"^gpudiag \d+\.\d+\.\d+\n$")
         for command in ("analyze", "run", "env"):
@@ -290,6 +301,12 @@ class Run(Case):
         result = self.run_job("echo started", "--callbacks", "perhaps")
         self.assertEqual((result.returncode, result.stdout), (2, b""))
         self.assertIn(b"GPUDIAG_CALLBACKS=perhaps", result.stderr)
+
+    def test_ARuleThatCannotBeUsedIsRefusedBeforeTheJobStarts(self):
+        for option in ("--ranges", "--iteration"):
+            result = self.run_job("echo started", option, "(" * 50000)
+            self.assertEqual((result.returncode, result.stdout), (2, b""))
+            self.assertIn(b"range rule '((((", result.stderr)
 
     def test_TheReportIsMadeFromWhatTheJobWrote(self):
         result = self.run_job(f"cp {self.lines()} $GPUDIAG_DIR/rank0.pid1234567.jsonl", "--dir", "ledger")
