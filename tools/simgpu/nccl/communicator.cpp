@@ -163,6 +163,9 @@ bool Communicator::next(Launch& launch) {
 
 void Communicator::run() {
   pthread_setname_np(pthread_self(), "simgpu-nccl");
+  // Waking up must not push the thread that launches off its core: hardware would not.
+  const sched_param parameters{};
+  pthread_setschedparam(pthread_self(), SCHED_BATCH, &parameters);
   Launch launch{};
   while (next(launch)) {
     settle_memory();  // the kernel reads what was there at its start
