@@ -10,12 +10,16 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* glibc 2.34 moved these into libc under a new version; under the old one, a library built here
@@ -37,11 +41,24 @@ __asm__(".symver dlerror,dlerror@" GPUDIAG_OLD_VERSION);
 static const char kCudaVariable[] = "CUDA_INJECTION64_PATH";
 static const char kNvtxVariable[] = "NVTX_INJECTION64_PATH";
 
-/* The absolute path of this file; 0 where it cannot be told. `path` holds PATH_MAX bytes. */
-static int own_path(char* path) {
+/* Found when this file is loaded, and static: the thread that needs them later may have a stack of a few
+   kilobytes. Empty where the path cannot be told. */
+static const char kLibrary[] = "libgpudiag.so.0";
+static char own_path[PATH_MAX];
+static char library_path[PATH_MAX + sizeof kLibrary];
+
+static void find_paths(void) {
   Dl_info info;
-  if (dladdr((const void*)kCudaVariable, &info) == 0 || info.dli_fname == NULL) return 0;
-  return realpath(info.dli_fname, path) != NULL;
+  const char* slash;
+  size_t folder;
+  if (dladdr((const void*)kCudaVariable, &info) == 0 || info.dli_fname == NULL) return;
+  if (realpath(info.dli_fname, own_path) == NULL || (slash = strrchr(own_path, '/')) == NULL) {
+    own_path[0] = '\0';
+    return;
+  }
+  folder = (size_t)(slash - own_path) + 1;
+  memcpy(library_path, own_path, folder);
+  memcpy(library_path + folder, kLibrary, sizeof kLibrary);
 }
 
 static int is_set(const char* value) { return value != NULL && value[0] != '\0'; }
@@ -69,38 +86,51 @@ static int has_one_thread(void) {
 __attribute__((constructor)) static void announce(void) {
   const int cuda_set = is_set(getenv(kCudaVariable));
   const int nvtx_set = is_set(getenv(kNvtxVariable));
-  char path[PATH_MAX];
+  find_paths();
   if (cuda_set && nvtx_set) return;
-  if (!has_one_thread() || !own_path(path)) return;
-  if (!cuda_set) setenv(kCudaVariable, path, 1);
-  if (!nvtx_set) setenv(kNvtxVariable, path, 1);
+  if (!has_one_thread() || !is_set(own_path)) return;
+  if (!cuda_set) setenv(kCudaVariable, own_path, 1);
+  if (!nvtx_set) setenv(kNvtxVariable, own_path, 1);
+}
+
+/* write() to stderr, where a full pipe must not hold up the job, nor a closed one end it: its SIGPIPE
+   is taken back. sigprocmask() is the calling thread's on Linux; pthread_sigmask() is of newer versions of libc. */
+static void say(const char* line, size_t size) {
+  sigset_t pipe_signal;
+  sigset_t pending;
+  sigset_t before;
+  const struct timespec at_once = {0, 0};
+  struct pollfd ready = {STDERR_FILENO, POLLOUT, 0};
+  if (poll(&ready, 1, 100) == 0) return;
+  sigemptyset(&pipe_signal);
+  sigaddset(&pipe_signal, SIGPIPE);
+  sigpending(&pending);
+  sigprocmask(SIG_BLOCK, &pipe_signal, &before);
+  if (write(STDERR_FILENO, line, size) < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE))
+    sigtimedwait(&pipe_signal, NULL, &at_once);
+  sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 /* One line, once. */
 static void* fail(const char* what, const char* detail) {
   static int said = 0;
-  char line[PATH_MAX + 512];
+  static char line[PATH_MAX + 512];
   int size;
   if (__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED)) return NULL;
   size = snprintf(line, sizeof line, "gpudiag cannot start: %s%s%s\n", what, detail != NULL ? ": " : "",
                   detail != NULL ? detail : "");
   if (size < 0) return NULL;
   if ((size_t)size >= sizeof line) size = (int)sizeof line - 1;
-  if (write(STDERR_FILENO, line, (size_t)size) < 0) return NULL; /* nobody is left to tell */
+  say(line, (size_t)size);
   return NULL;
 }
 
 /* `name` of the libgpudiag.so beside this file. It is never closed. */
 static void* library_function(const char* name) {
-  static const char kLibrary[] = "libgpudiag.so.0";
-  char path[PATH_MAX + sizeof kLibrary];
-  char* slash;
   void* library;
   void* function;
-  if (!own_path(path)) return fail("its own path is not known", NULL);
-  slash = strrchr(path, '/');
-  memcpy(slash + 1, kLibrary, sizeof kLibrary);
-  library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!is_set(library_path)) return fail("its own path is not known", NULL);
+  library = dlopen(library_path, RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) return fail("libgpudiag cannot be loaded", dlerror());
   function = dlsym(library, name);
   if (function == NULL) return fail("this libgpudiag is of another version", dlerror());

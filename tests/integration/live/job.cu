@@ -3,6 +3,7 @@
 // A small training job that ends in every way a process can end. Knows nothing of gpudiag. What it
 // prints depends on its arguments alone, so that a run with gpudiag around it must print the same.
 #include <nvtx3/nvToolsExt.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -113,6 +114,25 @@ void with_threads() {
   std::printf("leaving\n");
 }
 
+// The first to speak to NVTX is a thread with the smallest stack there may be.
+void with_small_stack() {
+  device_values();
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 16'384);
+  const auto body = [](void*) -> void* {
+    nvtxRangePushA("small");
+    work<<<1, 1>>>(device_values(), 1);
+    nvtxRangePop();
+    return nullptr;
+  };
+  pthread_t thread;
+  check(pthread_create(&thread, &attributes, body, nullptr) == 0 ? cudaSuccess : cudaErrorUnknown);
+  pthread_join(thread, nullptr);
+  check(cudaDeviceSynchronize());
+  std::printf("small stack done\n");
+}
+
 int run(const std::string& mode, const char* argument) {
   if (mode == "train") return train(std::atoi(argument)), 0;
   if (mode == "for") return train_for(std::atof(argument)), 0;
@@ -124,6 +144,7 @@ int run(const std::string& mode, const char* argument) {
   if (mode == "signals") return with_signals(), 0;
   if (mode == "fork") return with_fork(), 0;
   if (mode == "threads") return with_threads(), 0;
+  if (mode == "small_stack") return with_small_stack(), 0;
   if (mode == "static") return late.armed = true, train(20), 0;
   if (mode == "unfinished") return work<<<1, 1>>>(device_values(), 1), usleep(300'000), std::printf("left\n"), 0;
   if (mode == "shell") {

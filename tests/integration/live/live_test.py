@@ -90,6 +90,57 @@ class Ledger(LiveTest):
         self.assertTrue(any("nonsense" in line for line in with_us.ours), with_us.ours)
         self.assertTrue(any(" iter " in line for line in with_us.ours), with_us.ours)
 
+    def test_hostile_settings_neither_crash_nor_hold_up_the_job(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pipe = pathlib.Path(folder) / "pipe"
+            os.mkfifo(pipe)
+            for setting in (
+                {"GPUDIAG_LOG": pipe},
+                {"GPUDIAG_LOG": "/dev/full"},
+                {"GPUDIAG_RANGES": "(" * 50000 + "=host"},
+                {"GPUDIAG_ITERATION": "(" * 25000 + ")" * 25000},
+                {"GPUDIAG_ITERATION": "(.*)*(.*)*(.*)*(.*)*q"},
+            ):
+                with self.subTest(setting=next(iter(setting))):
+                    with_us = self.untouched("train", 12, timeout=20, **setting)
+                    self.assertTrue(any(" iter " in line for line in with_us.ours), with_us.ours)
+
+    def test_a_stderr_that_nobody_reads_or_that_is_closed_does_not_hold_up_the_job(self):
+        alone = job("train", 12, preload=False).stdout
+        with tempfile.TemporaryDirectory() as folder:
+            lonely = pathlib.Path(folder) / INJECT.name
+            shutil.copy(INJECT, lonely)
+            for preload in (INJECT, lonely):
+                for closed in (False, True):
+                    with self.subTest(preload=preload.parent, closed=closed):
+                        self.assertEqual(self.with_dead_stderr(preload, closed), (0, alone))
+
+    @staticmethod
+    def with_dead_stderr(preload, closed):
+        """Status and stdout of a job whose stderr is a pipe that is full, or has no reader."""
+        reader, writer = os.pipe()
+        if closed:
+            os.close(reader)
+        else:
+            os.set_blocking(writer, False)
+            try:
+                while os.write(writer, b"x" * 4096):
+                    pass
+            except BlockingIOError:
+                os.set_blocking(writer, True)
+        environment = dict(os.environ, LD_LIBRARY_PATH=str(SIMGPU), LD_PRELOAD=str(preload))
+        with subprocess.Popen(
+            [JOB, "train", "12"], env=environment, stdout=subprocess.PIPE, stderr=writer, text=True
+        ) as process:
+            try:
+                stdout, _ = process.communicate(timeout=20)
+            finally:
+                process.kill()
+        return process.returncode, stdout
+
+    def test_a_thread_with_the_smallest_stack_may_be_the_first_to_speak(self):
+        self.untouched("small_stack")
+
     def test_a_folder_that_cannot_be_made_is_said_and_costs_nothing_else(self):
         with_us = self.untouched("train", 12, GPUDIAG_DIR="/proc/nowhere")
         self.assertTrue(any("GPUDIAG_DIR=/proc/nowhere: cannot be made" in line for line in with_us.ours), with_us.ours)
