@@ -24,7 +24,8 @@ struct EngineOptions {
   std::uint32_t launch_queue_depth = 1024;
   DurationNs window = seconds(1);         ///< of a job without marks
   DurationNs give_up_after = seconds(10); ///< an iteration closes as missing_records
-  std::size_t pending_records_limit = 200'000;  ///< bounds memory: above it an iteration is summed in parts
+  /// Bounds memory: above it an iteration is summed in parts. A record costs some 170 bytes here.
+  std::size_t pending_records_limit = 100'000;
 };
 
 using IterationCallback = std::function<void(const IterationLedger&)>;
