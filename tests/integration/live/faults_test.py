@@ -82,6 +82,11 @@ class Faults(LiveTest):
             with self.subTest(function=function):
                 self.faulty(f"{function}:error=999", "train", 10, GPUDIAG_CALLBACKS="on")
 
+    def test_buffers_that_cupti_cannot_read_are_said_once_and_counted(self):
+        with_us, lines = self.faulty("cuptiActivityGetNextRecord:error=999", "train", 10)
+        self.assertEqual(len([line for line in with_us.ours if "cannot read records" in line]), 1, with_us.ours)
+        self.assertGreater(lines[-1]["quality"]["defects"]["dropped"], 0)
+
     def test_each_kind_that_cannot_be_enabled_is_survived(self):
         for nth in range(1, 8):
             with self.subTest(nth=nth):

@@ -83,10 +83,13 @@ std::uint16_t copy_flags(std::uint8_t source, std::uint8_t target, std::uint8_t 
 ActivityDecoder::ActivityDecoder(const CuptiTable& cupti, NameTable& names)
     : cupti_{cupti}, names_{names}, kernel_names_{names}, calls_(kCallsKept), events_(kEventsKept) {}
 
-void ActivityDecoder::decode(const BufferPool::Filled& buffer, const ClockMap& clock, RecordSink& sink) {
+bool ActivityDecoder::decode(const BufferPool::Filled& buffer, const ClockMap& clock, RecordSink& sink) {
   CUpti_Activity* activity = nullptr;
-  while (cupti_.next_record(buffer.data, buffer.valid_bytes, &activity) == CUPTI_SUCCESS)
+  CUptiResult result = CUPTI_SUCCESS;
+  while ((result = cupti_.next_record(buffer.data, buffer.valid_bytes, &activity)) == CUPTI_SUCCESS)
     add(*activity, clock, sink);
+  // The end of what was written, in a full buffer and in one that was flushed.
+  return buffer.valid_bytes == 0 || result == CUPTI_ERROR_MAX_LIMIT_REACHED || result == CUPTI_ERROR_INVALID_KIND;
 }
 
 void ActivityDecoder::add(const CUpti_Activity& activity, const ClockMap& clock, RecordSink& sink) {

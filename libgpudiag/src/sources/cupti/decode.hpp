@@ -34,7 +34,8 @@ class ActivityDecoder {
   ActivityDecoder(const CuptiTable& cupti, NameTable& names);
 
   /// Passes on every record of `buffer`, in its order, but for those that need another one's help.
-  void decode(const BufferPool::Filled& buffer, const ClockMap& clock, RecordSink& sink);
+  /// False where CUPTI could not read it to its end.
+  bool decode(const BufferPool::Filled& buffer, const ClockMap& clock, RecordSink& sink);
   /// After the last buffer of a round: passes on the records that waited for others, with what has
   /// been found; those whose calls have not been seen wait for one more round.
   void finish_round(RecordSink& sink);

@@ -122,6 +122,7 @@ class CuptiSource::Impl {
   std::vector<CUpti_ActivityKind> enabled_;
   std::vector<CallbackId> functions_;        // recorded as activities
   std::vector<CallbackId> slow_functions_;   // those of them that a subscriber sees instead
+  bool told_unreadable_ = false;
   bool whole_runtime_ = false;
   bool whole_driver_ = false;
   std::uint64_t modules_unloaded_ = 0;
@@ -261,7 +262,11 @@ void CuptiSource::Impl::decode_filled(RecordSink& sink) {
     decoder_->forget_names();
   }
   for (const BufferPool::Filled& buffer : buffers) {
-    decoder_->decode(buffer, clock_, sink);
+    if (!decoder_->decode(buffer, clock_, sink)) {
+      if (!std::exchange(told_unreadable_, true))
+        note("unreadable_buffer", "CUPTI cannot read records that it wrote; they are counted as lost");
+      emit_lost(1, sink);  // at the least
+    }
     pool_->recycle(buffer);
   }
   decoder_->finish_round(sink);
