@@ -28,8 +28,8 @@ Device* make_device(std::uint32_t id, std::uint32_t slot) {
   d.memory_bandwidth_bytes_per_s = 4'800'000'000'000;
   d.multiprocessors = 132;
   d.core_clock_khz = 1'980'000;
-  d.compute_major = 9;
-  d.compute_minor = 0;
+  d.compute_major = options().compute_tenths / 10;
+  d.compute_minor = options().compute_tenths % 10;
   d.l2_bytes = 50U << 20;
   d.pci_bus_id = 0x10 + slot;
   const std::uint64_t half[2] = {mix(0x51u + slot), mix(0xa7u + slot)};

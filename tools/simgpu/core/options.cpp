@@ -63,6 +63,8 @@ Options read_options() {
   o.max_moved_bytes = bytes("SIMGPU_MAX_MOVED_BYTES", std::uint64_t{256} << 10);
   o.costs = text("SIMGPU_COSTS", "");
   o.truth_path = with_process_id(text("SIMGPU_TRUTH", ""));
+  // Tenths: 8.9 is no number that a double can hold.
+  o.compute_tenths = static_cast<std::uint32_t>(real("SIMGPU_COMPUTE", 9.0) * 10.0 + 0.5);
   return o;
 }
 

@@ -19,6 +19,7 @@ struct Options {
   std::uint64_t max_moved_bytes;   // SIMGPU_MAX_MOVED_BYTES, really moved by a copy; default 256 KiB
   std::string costs;               // SIMGPU_COSTS: rules, or a file of rules
   std::string truth_path;          // SIMGPU_TRUTH; %p stands for the process id
+  std::uint32_t compute_tenths;    // SIMGPU_COMPUTE, compute capability times ten; default 90
 };
 
 const Options& options();

@@ -51,6 +51,20 @@ def attention():
     return {}
 
 
+def default_attention():
+    q = torch.randn(2, 4, 128, 64, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+    F.scaled_dot_product_attention(q, q, q).sum().backward()
+    torch.cuda.synchronize()
+    return {"capability": torch.cuda.get_device_capability()}
+
+
+def convolution():
+    torch.backends.cudnn.enabled = False
+    nn.Conv2d(3, 8, 3).cuda()(torch.randn(2, 3, 32, 32, device="cuda")).sum().backward()
+    torch.cuda.synchronize()
+    return {}
+
+
 def encoder_in_autocast():
     torch.backends.cuda.enable_cudnn_sdp(False)
     layer = nn.TransformerEncoderLayer(256, 4, 512, batch_first=True).cuda()

@@ -73,6 +73,15 @@ class Torch(unittest.TestCase):
         self.assertEqual(len(named(truth, "fmha_cutlassF")), 1)
         self.assertEqual(len(named(truth, "fmha_cutlassB")), 1)
 
+    def test_attention_of_an_older_device_needs_no_cudnn(self):
+        done = self.run_program("default_attention", SIMGPU_COMPUTE="8.9")
+        self.assertEqual(done.found[0], {"capability": [8, 9]})
+        self.assertEqual(len(named(done.truth[0], "flash_fwd_kernel")), 1)
+
+    def test_convolutions_run_without_cudnn(self):
+        truth = self.run_program("convolution").truth[0]
+        self.assertGreater(len(named(truth, "im2col|conv|slow_conv")), 0)
+
     def test_autocast_runs_products_in_bfloat16(self):
         done = self.run_program("encoder_in_autocast")
         # Four linear layers, forward and twice backward, but no gradient of the input; two steps.
