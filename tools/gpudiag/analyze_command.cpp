@@ -112,7 +112,8 @@ void add_analyze_command(CLI::App& app, Action& action) {
   command->add_option("--ranges", arguments->ranges,
                       "REGEX=CAUSE[:SUB_CAUSE]: what a range's name means; may be given again")
       ->expected(1)
-      ->take_all();
+      ->take_all()
+      ->allow_extra_args(false);
   command->add_option("--iteration", arguments->iteration,
                       "REGEX: ranges whose names match are iterations");
   command->footer(kExamples);

@@ -90,6 +90,8 @@ std::variant<JobEnd, StartError> run_job(const std::vector<std::string>& command
     return StartError{missing ? kCommandNotFound : kCannotExecute,
                       fmt::format("cannot start {}: {}", command.front(), std::strerror(error))};
   }
+  // A reader of our summary that has gone away must not cost the job its status or its report.
+  signal(SIGPIPE, SIG_IGN);
   return wait_for(pid, watched);
 }
 

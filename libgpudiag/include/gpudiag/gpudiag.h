@@ -51,7 +51,7 @@ typedef enum gpudiag_status {
   GPUDIAG_FORKED = -3     /**< this process was forked from one with a session */
 } gpudiag_status;
 
-/** Causes of idle time, for ranges whose meaning the caller knows. docs/ledger explains each. */
+/** Causes of idle time, for ranges whose meaning the caller knows. docs/output.md explains each. */
 typedef enum gpudiag_cause {
   GPUDIAG_CAUSE_NONE = 0, /**< not said: the table of range names decides (GPUDIAG_RANGES) */
   GPUDIAG_CAUSE_DATA_LOADING = 1,
@@ -151,7 +151,8 @@ typedef struct gpudiag_iteration {
 GPUDIAG_API int gpudiag_last(gpudiag_iteration* iteration);
 
 /** Called for every iteration that closes, on gpudiag's own thread, up to two seconds after it
- *  ended. It must not call CUDA, and it must not call gpudiag_stop(). */
+ *  ended. It must not call CUDA or gpudiag_stop(), and must return: a callback that throws or ends
+ *  its thread ends the job. */
 typedef void (*gpudiag_iteration_callback)(const gpudiag_iteration* iteration, void* user);
 
 /** Sets the callback, NULL for none. It may still be running once for another iteration when this

@@ -10,6 +10,7 @@ namespace gpudiag {
 void RankCollector::add(const IterationLedger& ledger) {
   DeviceSummary& device = devices_[ledger.device];
   ++device.iterations;
+  device.windows += ledger.phase == Phase::kWindow ? 1 : 0;
   if (!ledger.empty) began_ = std::min(began_, ledger.start);
   device.partial += ledger.partial ? 1 : 0;
   device.empty += ledger.empty ? 1 : 0;

@@ -20,6 +20,7 @@ struct DeviceSummary {
   LedgerSum all;     ///< over the valid iterations
   LedgerSum steady;  ///< over complete, valid training iterations after warm-up
   std::uint64_t iterations = 0;
+  std::uint64_t windows = 0;  ///< of the iterations, those that nothing marked
   std::uint64_t partial = 0;
   std::uint64_t empty = 0;
   std::uint64_t invalid = 0;

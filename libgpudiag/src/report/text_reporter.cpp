@@ -44,7 +44,11 @@ std::string wrapped(std::string_view text, std::size_t columns, std::string_view
 }
 
 std::string say_counts(const DeviceSummary& device) {
-  std::string text = fmt::format("{} iteration{}", device.iterations, device.iterations == 1 ? "" : "s");
+  const std::string_view plural = device.iterations == 1 ? "" : "s";
+  std::string text = device.windows == device.iterations && device.iterations > 0
+                         ? fmt::format("{} window{} of one second, for nothing marks iterations",
+                                       device.iterations, plural)
+                         : fmt::format("{} iteration{}", device.iterations, plural);
   const auto count = [&](std::uint64_t n, std::string_view what) {
     if (n > 0) text += fmt::format(", {} {}", n, what);
   };

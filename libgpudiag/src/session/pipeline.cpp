@@ -15,6 +15,9 @@
 namespace gpudiag {
 namespace {
 
+// A quarter of what one thread's log holds.
+constexpr std::size_t kQuietMessages = 300;
+
 // A record beyond these cannot be of this session's clock.
 constexpr DurationNs kForeignMargin = seconds(1);
 constexpr DurationNs kQualityPeriod = seconds(5);
@@ -125,7 +128,12 @@ void Pipeline::round(bool flush) {
 }
 
 void Pipeline::drain_logs() {
-  ThreadLogs::drain([this](const HostMessage& message, std::string_view text) { take_message(message, text); });
+  std::size_t messages = 0;
+  ThreadLogs::drain([&](const HostMessage& message, std::string_view text) {
+    ++messages;
+    take_message(message, text);
+  });
+  logs_busy_ = messages > kQuietMessages;
   if (const std::uint64_t lost = ThreadLogs::take_lost(); lost != 0) report_lost(lost);
 }
 

@@ -29,6 +29,8 @@ class Pipeline {
   /// Takes what has come. With `flush`, what CUPTI has finished is asked for first, and time-outs run.
   void round(bool flush);
   bool backlog() const { return source_.backlog(); }
+  /// The threads' logs had so much in the last round that they should be looked at sooner than usual.
+  bool logs_busy() const { return logs_busy_; }
   /// Nothing will follow: disables the source, waits for what is still with the driver, until
   /// `deadline` at the longest, closes the books.
   void finish(TimePoint deadline);
@@ -82,6 +84,7 @@ class Pipeline {
   std::vector<DeviceId> devices_;
   DurationNs own_;
   bool drop_ranges_ = false;
+  bool logs_busy_ = false;
   bool told_recording_ = false;
   bool told_no_operations_ = false;
   bool told_stolen_ = false;

@@ -128,8 +128,9 @@ TEST_F(Nvtx, PayloadNumbersArrive) {
 }
 
 TEST_F(Nvtx, DomainsNestApartAndRegisteredStringsHaveTheirText) {
-  const auto domain = nvtx_.call2<nvtxDomainCreateA_impl_fntype>(NVTX_CBID_CORE2_DomainCreateA, "NCCL");
-  const auto text =
+  // Static, as handles live for ever: LeakSanitizer must find them.
+  static const auto domain = nvtx_.call2<nvtxDomainCreateA_impl_fntype>(NVTX_CBID_CORE2_DomainCreateA, "NCCL");
+  static const auto text =
       nvtx_.call2<nvtxDomainRegisterStringA_impl_fntype>(NVTX_CBID_CORE2_DomainRegisterStringA, domain, "allreduce");
   nvtxEventAttributes_t attributes{};
   attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;

@@ -70,7 +70,7 @@ void ThreadLog::push(std::uintptr_t domain, std::string_view text, RangeSource s
   open.source = source;
   open.cause = cause;
   open.text_bytes = static_cast<std::uint8_t>(std::min(text.size(), kRangeTextKept));
-  std::memcpy(open.text, text.data(), open.text_bytes);
+  if (open.text_bytes != 0) std::memcpy(open.text, text.data(), open.text_bytes);
   count_own(start);
 }
 

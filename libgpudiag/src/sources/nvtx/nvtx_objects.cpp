@@ -31,7 +31,7 @@ const NvtxText* keep_text(std::string_view text) noexcept {
   if (memory == nullptr) return &kNone;
   auto* kept = static_cast<NvtxText*>(memory);
   kept->size = static_cast<std::uint32_t>(size);
-  std::memcpy(kept->text, text.data(), size);
+  if (size != 0) std::memcpy(kept->text, text.data(), size);
   return kept;
 }
 
