@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "gpudiag: {}\n", error.what());
+    std::fprintf(stderr, "gpudiag: %s\n", error.what());  // must not throw
     return kNothingRead;
   }
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <ctime>
 #include <fstream>
 #include <memory>
@@ -45,7 +46,11 @@ struct RunArguments {
   std::vector<std::string> command;
 };
 
-void say(std::string_view text) { fmt::print(stderr, "gpudiag {}\n", text); }
+// Not fmt::print(), which throws where nobody reads stderr any more.
+void say(std::string_view text) {
+  const std::string line = fmt::format("gpudiag {}\n", text);
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
 
 // Every line of ours in the job's stderr begins so that it can be told from the job's own.
 class PrefixedLines {

@@ -225,6 +225,11 @@ class Analyze(Case):
             self.assertIn("Examples:", result.stdout.decode())
         self.assertIn("GPUDIAG_CALLBACKS", self.gpudiag("run", "--help").stdout.decode())
 
+    def test_ARuleIsOneWordAndWhatFollowsIsAPath(self):
+        path = self.write("trace.json", trace())
+        result = self.gpudiag("analyze", "--ranges", "a=sync", path, "--format", "json")
+        self.assertEqual(result.returncode, 0)
+
 
 class Run(Case):
     """Jobs of /bin/sh; one that 'uses CUDA' copies lines into GPUDIAG_DIR as a session would."""
@@ -326,6 +331,17 @@ class Run(Case):
         report = json.loads((self.folder / "ledger/report.json").read_text(encoding="utf-8"))
         self.assertEqual(len(report["ranks"]), 1)
         self.assertEqual(report["ranks"][0]["source"], "trace.in")
+
+    def test_AReaderOfStderrThatWentAwayCostsNeitherReportNorStatus(self):
+        lines = self.lines()
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        job = f"cat {lines} > $GPUDIAG_DIR/rank0.pid1234567.jsonl; exit 5"
+        done = subprocess.run([COMMAND, "run", "--dir", "ledger", "--", "/bin/sh", "-c", job], cwd=self.folder,
+                              stderr=write_end, timeout=60, check=False)
+        os.close(write_end)
+        self.assertEqual(done.returncode, 5)
+        self.assertTrue((self.folder / "ledger/report.json").exists())
 
     def test_AKilledJobsLinesAreReportedButTheLastThatWasCut(self):
         lines = self.lines()
