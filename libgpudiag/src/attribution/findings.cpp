@@ -108,11 +108,13 @@ std::string what_of(const Evidence& seen) {
 
 std::string say(const EvidenceSum& seen, std::uint64_t of_iterations) {
   const Evidence& total = seen.total;
+  // Without a count it began in an iteration that is not summed, and its cost fell into this one.
+  const std::string often = total.count == 0 ? "began before" : counted(total.count, "time");
   std::string text = fmt::format("{} on thread {}: {} in {} of {}, {:.3f} ms of host time",
-                                 what_of(total), raw(total.thread), counted(total.count, "time"),
-                                 seen.iterations, counted(of_iterations, "iteration"), ms(total.host));
+                                 what_of(total), raw(total.thread), often, seen.iterations,
+                                 counted(of_iterations, "iteration"), ms(total.host));
   if (total.charged.ns > 0) text += fmt::format(", {:.3f} ms of idle charged", ms(total.charged));
-  return text + fmt::format("; most in iteration {}, at +{:.6f} s", seen.example,
+  return text + fmt::format("; most in iteration {}, at {:+.6f} s", seen.example,
                             static_cast<double>(total.longest_at.ns) / 1e9);
 }
 
