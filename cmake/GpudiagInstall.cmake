@@ -5,10 +5,15 @@
 include(CMakePackageConfigHelpers)
 
 if(TARGET gpudiag)
+  # A wheel cannot hold links; the package's CMake files name the library in full.
+  set(namelink "")
+  if(SKBUILD)
+    set(namelink NAMELINK_SKIP)
+  endif()
   install(
     TARGETS gpudiag gpudiag_headers
     EXPORT gpudiagTargets
-    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" ${namelink})
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/libgpudiag/include/gpudiag"
           DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 

@@ -38,10 +38,14 @@ void add_injection(const Installation& installation, const OptionSource& before,
   }
 }
 
-void add_simulation(const Installation& installation, const OptionSource& before, JobEnvironment& job) {
-  std::string path = installation.simgpu.string();
-  if (const auto present = before("LD_LIBRARY_PATH"); present && !present->empty()) path += ":" + *present;
-  job.variables.emplace_back("LD_LIBRARY_PATH", path);
+// In front of what stands in a variable that lists folders.
+void add_folder(std::string_view name, const fs::path& folder, const OptionSource& before, JobEnvironment& job) {
+  std::string path = folder.string();
+  if (const auto present = before(name); present && !present->empty()) {
+    if (*present == path || present->starts_with(path + ":")) path = *present;  // a run inside a run
+    else path += ":" + *present;
+  }
+  job.variables.emplace_back(name, path);
 }
 
 }  // namespace
@@ -53,7 +57,9 @@ Result<Installation> find_installation() {
     const fs::path inject = folder / kInjectName;
     if (fs::exists(inject, error)) {
       const fs::path simgpu = folder / "simgpu";
-      return Installation{inject, fs::is_directory(simgpu, error) ? simgpu : fs::path{}};
+      const fs::path python = folder / "gpudiag/python/gpudiag/_inject";
+      return Installation{inject, fs::is_directory(simgpu, error) ? simgpu : fs::path{},
+                          fs::is_directory(python, error) ? python : fs::path{}};
     }
     looked += fmt::format("{}{}", looked.empty() ? "" : ", ", folder.string());
   }
@@ -65,7 +71,9 @@ JobEnvironment make_job_environment(const Installation& installation, const Give
                                     bool simulate, const OptionSource& before) {
   JobEnvironment job;
   add_injection(installation, before, job);
-  if (simulate) add_simulation(installation, before, job);
+  if (simulate) add_folder("LD_LIBRARY_PATH", installation.simgpu, before, job);
+  // Each Python of the job looks for `sitecustomize` there, which puts our hooks in when torch comes.
+  if (!installation.python.empty()) add_folder("PYTHONPATH", installation.python, before, job);
   for (const auto& [name, value] : given) job.variables.emplace_back(name, value);
   return job;
 }

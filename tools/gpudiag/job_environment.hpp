@@ -20,6 +20,7 @@ namespace gpudiag::tool {
 struct Installation {
   std::filesystem::path inject;  ///< libgpudiag_inject.so
   std::filesystem::path simgpu;  ///< folder of the simulated GPU; empty where it is not installed
+  std::filesystem::path python;  ///< goes into PYTHONPATH; empty where the package is not installed
 };
 Result<Installation> find_installation();
 

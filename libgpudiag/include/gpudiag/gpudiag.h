@@ -112,6 +112,27 @@ GPUDIAG_API void gpudiag_step(void);
 /** The same with the job's own number for the iteration that ends. [hot] */
 GPUDIAG_API void gpudiag_step_number(uint64_t number);
 
+/** What ends an iteration. Each kind is a loop of its own: a device follows the most trusted one, so
+ *  a framework's hook may mark optimizer steps in a job that also calls gpudiag_step(). */
+typedef enum gpudiag_mark_kind {
+  GPUDIAG_MARK_STEP = 0,      /**< the program says so: gpudiag_step() */
+  GPUDIAG_MARK_OPTIMIZER = 3  /**< an optimizer has stepped; `opened_by` is `optimizer` */
+} gpudiag_mark_kind;
+
+/** What an iteration was for. Only training counts for findings. */
+typedef enum gpudiag_phase {
+  GPUDIAG_PHASE_TRAIN = 0,
+  GPUDIAG_PHASE_EVALUATION = 1
+} gpudiag_phase;
+
+/** `number` of gpudiag_mark() where the job has none of its own. */
+#define GPUDIAG_NO_NUMBER UINT64_MAX
+
+/** An iteration ends here, as with gpudiag_step_number(), and it was one of `phase`. An iteration of
+ *  evaluation takes no number of the count: it bears that of the training iteration that follows.
+ *  A kind or phase that is none does nothing. [hot] */
+GPUDIAG_API void gpudiag_mark(gpudiag_mark_kind kind, gpudiag_phase phase, uint64_t number);
+
 /** The calling thread enters a range; ranges of a thread nest. The name is copied, its first 200
  *  bytes count; NULL is "". With a cause, idle time behind the range is charged to that cause.
  *  [hot] */
@@ -144,6 +165,8 @@ typedef struct gpudiag_iteration {
   int64_t idle_ns;
   int64_t idle_by_cause_ns[GPUDIAG_CAUSE_COUNT];
   int64_t own_ns;       /**< time spent in gpudiag on the loop's threads */
+  int32_t opened_by;    /**< a gpudiag_mark_kind, or another number for what else ended it (docs/output.md) */
+  int32_t phase;        /**< a gpudiag_phase, or another number: 3 is a window of a job without marks */
 } gpudiag_iteration;
 
 /** Copies the latest iteration that was closed. `iteration->size` must hold the size of the
@@ -158,6 +181,22 @@ typedef void (*gpudiag_iteration_callback)(const gpudiag_iteration* iteration, v
 /** Sets the callback, NULL for none. It may still be running once for another iteration when this
  *  returns. */
 GPUDIAG_API void gpudiag_on_iteration(gpudiag_iteration_callback callback, void* user);
+
+/** The same by asking, for programs that must not be called from a thread that is not theirs. The
+ *  first call, with `capacity` 0, begins: from then on iterations that close are kept. Takes up to
+ *  `capacity` of them, oldest first, and where there is none waits up to `timeout_ms` for one.
+ *  `iterations[0].size` must hold the size of the caller's struct, which is the distance between
+ *  elements too. Returns how many were taken. Of those that nobody takes the newest 4,096 are kept.
+ *  There is one queue in a process; `capacity` 0 with a negative `timeout_ms` ends it, and wakes
+ *  whoever waits. */
+GPUDIAG_API size_t gpudiag_take_iterations(gpudiag_iteration* iterations, size_t capacity,
+                                           int timeout_ms);
+
+/** The report of this process so far, `gpudiag.report/1` as JSON with a final 0, over the newest
+ *  iterations (some 4,000) of the session, or of the last one where none runs. Writes nothing where
+ *  `capacity` is too small. Returns the bytes it takes, 0 where there is nothing to report; it may
+ *  have grown at the next call. Takes milliseconds. */
+GPUDIAG_API size_t gpudiag_report(char* text, size_t capacity);
 
 #ifdef __cplusplus
 }

@@ -335,7 +335,9 @@ void Engine::Impl::end_iteration(Followed& device, const Boundary& boundary, boo
   ledger.device = device.ledger.id();
   ledger.label = std::string(names_.text(boundary.label));
   ledger.opened_by = device.loop == kNone ? MarkSource::kWindow : in_.loops[device.loop].source();
-  ledger.phase = device.loop == kNone ? Phase::kWindow : Phase::kTrain;
+  ledger.phase = device.loop == kNone   ? Phase::kWindow
+                 : boundary.evaluation ? Phase::kEvaluation
+                                       : Phase::kTrain;
   ledger.partial = partial || device.first || boundary.opening;
   ledger.launches = std::exchange(device.launches, 0);
   ledger.operations = std::exchange(device.operations, 0);
@@ -355,7 +357,7 @@ void Engine::Impl::end_iteration(Followed& device, const Boundary& boundary, boo
   const bool skipped = nothing && ledger.partial && window.window.empty();
   ledger.index = boundary.index != kNoIndex ? boundary.index : device.count;
   if (!skipped) {
-    device.count = ledger.index + 1;
+    device.count = ledger.index + (boundary.evaluation ? 0 : 1);
     device.ledger.push(std::move(window));
   }
   device.first = false;

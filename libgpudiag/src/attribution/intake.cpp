@@ -140,7 +140,7 @@ void Intake::add_range(const Record& record) {
 }
 
 void Intake::add_mark(const Record& record) {
-  loop_of(record.mark, thread_of(record.thread)).add_mark(record.start, record.name, record.value);
+  loop_of(record.mark, thread_of(record.thread)).add_mark(record.start, record.name, record.value, record.has(record_flag::kEvaluation));
 }
 
 void Intake::add(const Record& record) {

@@ -85,6 +85,7 @@ inline constexpr std::uint16_t kAsync = 1u << 5;         ///< copy was asked for
 inline constexpr std::uint16_t kDriverApi = 1u << 6;     ///< driver call (cu…); may nest in a runtime call
 inline constexpr std::uint16_t kFailed = 1u << 7;        ///< the call returned an error
 inline constexpr std::uint16_t kBlocksNever = 1u << 8;   ///< known not to wait for the device
+inline constexpr std::uint16_t kEvaluation = 1u << 9;    ///< of a mark: what ends here was evaluation
 }  // namespace record_flag
 
 inline constexpr std::uint64_t kNoIndex = ~std::uint64_t{0};

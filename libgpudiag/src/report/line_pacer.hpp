@@ -38,6 +38,7 @@ class LinePacer {
   Print print_;
   std::size_t expected_devices_ = 0;
   std::map<DeviceId, IterationRange> waiting_;  // a device once seen stays, with count 0
+  std::map<DeviceId, IterationRange> evaluations_;  // have a line of their own
   TimePoint last_print_ = kTimeMin;
 };
 

@@ -16,7 +16,9 @@ using Out = std::back_insert_iterator<std::string>;
 void append_head(Out out, const LineHead& head, const IterationRange& range) {
   fmt::format_to(out, "gpudiag rank {}", head.rank);
   if (head.show_device) fmt::format_to(out, " dev {}", raw(head.device));
-  if (range.count <= 1) {
+  if (range.evaluation) {
+    fmt::format_to(out, " evaluation before iter {}", range.last);
+  } else if (range.count <= 1) {
     fmt::format_to(out, " iter {}", range.first);
   } else {
     fmt::format_to(out, " iter {}-{}", range.first, range.last);
@@ -93,6 +95,7 @@ void IterationRange::add(const IterationLedger& ledger) {
   first = count == 0 ? ledger.index : std::min(first, ledger.index);
   last = count == 0 ? ledger.index : std::max(last, ledger.index);
   ++count;
+  evaluation = ledger.phase == Phase::kEvaluation;
   partial += ledger.partial ? 1 : 0;
   empty += ledger.empty ? 1 : 0;
   for (std::size_t i = 0; i < reasons.size(); ++i) reasons[i] += ledger.invalid[i];

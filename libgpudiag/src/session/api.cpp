@@ -3,7 +3,9 @@
 // one owns the session. No exception leaves a function here.
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstring>
+#include <string>
 
 #include "fmt/format.h"
 #include "gpudiag/gpudiag.h"
@@ -130,6 +132,33 @@ void own_pop() { log_pop(kApiDomain); }
 void own_annotate(const char* name, gpudiag_cause cause, std::int64_t start_ns, std::int64_t end_ns) {
   log_range(view(name), RangeSource::kUser, cause_code(cause), {start_ns}, {end_ns}, 0);
 }
+void own_mark(gpudiag_mark_kind kind, gpudiag_phase phase, std::uint64_t number) {
+  if (kind != GPUDIAG_MARK_STEP && kind != GPUDIAG_MARK_OPTIMIZER) return;
+  if (phase != GPUDIAG_PHASE_TRAIN && phase != GPUDIAG_PHASE_EVALUATION) return;
+  log_mark(number, static_cast<MarkSource>(kind), phase == GPUDIAG_PHASE_EVALUATION ? record_flag::kEvaluation : std::uint16_t{0});
+}
+static_assert(static_cast<int>(MarkSource::kStep) == GPUDIAG_MARK_STEP);
+static_assert(static_cast<int>(MarkSource::kOptimizer) == GPUDIAG_MARK_OPTIMIZER);
+
+std::size_t own_take_iterations(gpudiag_iteration* iterations, std::size_t capacity, int timeout_ms) {
+  try {
+    return LiveSession::instance().latest().take(iterations, capacity, timeout_ms);
+  } catch (...) {
+    return 0;
+  }
+}
+
+std::size_t own_report(char* text, std::size_t capacity) {
+  try {
+    if (!LiveSession::instance().ever_started()) return 0;
+    const std::string report = LiveSession::instance().latest().recent().report();
+    if (text != nullptr && capacity > report.size()) std::memcpy(text, report.c_str(), report.size() + 1);
+    return report.size() + 1;
+  } catch (...) {
+    return 0;
+  }
+}
+
 int own_last(gpudiag_iteration* iteration) {
   return iteration != nullptr && LiveSession::instance().latest().get(*iteration) ? 1 : 0;
 }
@@ -138,7 +167,11 @@ void own_on_iteration(gpudiag_iteration_callback callback, void* user) {
 }
 
 constinit Table g_table{sizeof(Table), nullptr, adopt,    own_start,    own_stop, own_active,
-                        own_step,      own_push, own_pop, own_annotate, own_last, own_on_iteration};
+                        own_step,      own_push, own_pop, own_annotate, own_last, own_on_iteration,
+                        own_mark,      own_take_iterations, own_report};
+
+/// Whether another copy's table, perhaps of an older version, has the member at `offset`.
+bool has_member(const Table& table, std::size_t offset) { return table.size >= offset + sizeof(void*); }
 
 }  // namespace
 }  // namespace gpudiag
@@ -179,6 +212,12 @@ void gpudiag_step(void) {
 void gpudiag_step_number(std::uint64_t number) {
   if (const auto* table = target()) table->step(number);
 }
+void gpudiag_mark(gpudiag_mark_kind kind, gpudiag_phase phase, std::uint64_t number) {
+  const auto* table = target();
+  if (table == nullptr) return;
+  if (has_member(*table, offsetof(Table, mark))) table->mark(kind, phase, number);
+  else if (kind == GPUDIAG_MARK_STEP && phase == GPUDIAG_PHASE_TRAIN) table->step(number);
+}
 void gpudiag_range_push(const char* name, gpudiag_cause cause) {
   if (const auto* table = target()) table->range_push(name, cause);
 }
@@ -198,6 +237,19 @@ void gpudiag_on_iteration(gpudiag_iteration_callback callback, void* user) {
   const auto* table = target();
   if (table != nullptr) table->on_iteration(callback, user);
   else own_on_iteration(callback, user);
+}
+std::size_t gpudiag_take_iterations(gpudiag_iteration* iterations, std::size_t capacity, int timeout_ms) {
+  // Like gpudiag_last(): what closed at the end of a session can be taken after it.
+  const auto* table = target();
+  if (table != nullptr && !has_member(*table, offsetof(Table, take_iterations))) return 0;
+  return table != nullptr ? table->take_iterations(iterations, capacity, timeout_ms)
+                          : own_take_iterations(iterations, capacity, timeout_ms);
+}
+
+std::size_t gpudiag_report(char* text, std::size_t capacity) {
+  const auto* table = target();
+  if (table != nullptr && !has_member(*table, offsetof(Table, report))) return 0;
+  return table != nullptr ? table->report(text, capacity) : own_report(text, capacity);
 }
 
 /* For libgpudiag_inject.so, which forwards the entry points of the driver and of NVTX. */

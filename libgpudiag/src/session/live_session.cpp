@@ -110,6 +110,7 @@ gpudiag_status LiveSession::start_locked(const OptionOverrides& overrides) {
     return GPUDIAG_FAILED;
   }
   set_host_log(true);
+  ever_started_.store(true, std::memory_order_relaxed);
   state_.store(State::kRunning, std::memory_order_release);
   return GPUDIAG_OK;
 }

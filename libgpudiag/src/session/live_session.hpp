@@ -36,6 +36,8 @@ class LiveSession {
   bool forked() const noexcept { return state_.load(std::memory_order_relaxed) == State::kForked; }
 
   LatestIteration& latest() { return latest_; }
+  /// Whether there has been a session at all. [any thread]
+  bool ever_started() const noexcept { return ever_started_.load(std::memory_order_relaxed); }
 
  private:
   enum class State : std::uint32_t { kIdle, kStarting, kRunning, kStopping, kForked };
@@ -51,6 +53,7 @@ class LiveSession {
 
   std::mutex control_;                       // one start or stop at a time; never held into CUPTI's callbacks
   std::atomic<State> state_{State::kIdle};   // release on change, so that a reader of kRunning sees the session
+  std::atomic<bool> ever_started_{false};    // relaxed: says nothing of what the session holds
   NameTable names_;
   std::unique_ptr<CuptiSource> source_;
   std::unique_ptr<Pipeline> pipeline_;

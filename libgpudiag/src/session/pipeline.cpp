@@ -152,6 +152,7 @@ void Pipeline::take_message(const HostMessage& message, std::string_view text) {
   record.value = message.value;
   record.range = message.range;
   record.mark = message.mark;
+  record.flags = message.flags;
   record.cause = message.cause;
   if (message.kind == RecordKind::kRange) {
     if (drop_ranges_ && message.range == RangeSource::kNvtx) return;
@@ -180,7 +181,10 @@ void Pipeline::check_self(TimePoint at) {
   check_stolen(at, counts);
   const std::uint64_t launches = counts.launches - at_start_.launches;
   const std::uint64_t operations = counts.operations - at_start_.operations;
-  if (launches > 0 && first_launch_seen_ == TimePoint{}) first_launch_seen_ = at;
+  if (launches > 0 && first_launch_seen_ == TimePoint{}) {
+    first_launch_seen_ = at;
+    outputs_.used();
+  }
   if (operations > 0 && !told_recording_) {
     told_recording_ = true;
     outputs_.note({at, "recording", fmt::format("recording: {} launches and {} GPU operations so far{}", launches,

@@ -30,6 +30,11 @@ struct gpudiag_api_v1_table {
   void (*annotate)(const char* name, gpudiag_cause cause, std::int64_t start_ns, std::int64_t end_ns);
   int (*last)(gpudiag_iteration* iteration);
   void (*on_iteration)(gpudiag_iteration_callback callback, void* user);
+
+  // Not in the first version: ask has_member() before a call.
+  void (*mark)(gpudiag_mark_kind kind, gpudiag_phase phase, std::uint64_t number);
+  std::size_t (*take_iterations)(gpudiag_iteration* iterations, std::size_t capacity, int timeout_ms);
+  std::size_t (*report)(char* text, std::size_t capacity);
 };
 
 /// The table of this copy.

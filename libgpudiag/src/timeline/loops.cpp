@@ -6,8 +6,8 @@
 
 namespace gpudiag {
 
-void Loop::add_mark(TimePoint at, NameId label, std::uint64_t index) {
-  boundaries_.push_back({at, label, index, false, false});
+void Loop::add_mark(TimePoint at, NameId label, std::uint64_t index, bool evaluation) {
+  boundaries_.push_back({at, label, index, false, false, evaluation});
   first_seen_ = std::min(first_seen_, at);
   sorted_ = false;
   ++count_;

@@ -20,6 +20,7 @@ struct Boundary {
   std::uint64_t index = kNoIndex;
   bool opening = false;  ///< what ends here is not an iteration but what came before the first
   bool from_range = false;
+  bool evaluation = false;  ///< what ends here was no training
 };
 
 /// Marks of one source on one thread, in order of time.
@@ -30,7 +31,7 @@ class Loop {
   MarkSource source() const { return source_; }
   std::uint32_t thread() const { return thread_; }
 
-  void add_mark(TimePoint at, NameId label, std::uint64_t index);
+  void add_mark(TimePoint at, NameId label, std::uint64_t index, bool evaluation = false);
   /// A range that is an iteration; only the first one seen opens, the later ones end at their end.
   void add_range(Interval range, NameId label, std::uint64_t index);
 

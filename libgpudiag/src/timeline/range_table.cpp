@@ -17,6 +17,11 @@ constexpr RangeLabel owner(Cause cause, SubCause sub_cause = SubCause::kNone) {
   return {RangeMeaning::kOwner, cause, sub_cause, batch_mode_of(sub_cause), MarkSource::kPattern};
 }
 
+// Starting workers is this thread's own work.
+constexpr RangeLabel owner(Cause cause, SubCause sub_cause, BatchMode mode) {
+  return {RangeMeaning::kOwner, cause, sub_cause, mode, MarkSource::kPattern};
+}
+
 // Somebody else makes the batch; who is slow there, and why, the name does not say.
 constexpr RangeLabel batch_of_workers() {
   return {RangeMeaning::kOwner, Cause::kDataLoading, SubCause::kNone, BatchMode::kWait, MarkSource::kPattern};
@@ -40,6 +45,8 @@ const BuiltIn kBuiltIn[] = {
      "load_?batch|get_?batch|fetch_?batch|dataloader[._]next)(\\s*##)?$|"
      "^next\\(.*(load|iter|batch|data).*\\)$",
      owner(Cause::kDataLoading)},
+    {"^DataLoader\\.__iter__$", owner(Cause::kDataLoading, SubCause::kWorkerStart, BatchMode::kInline)},
+    {"^torch\\.compile$", owner(Cause::kHost, SubCause::kCompile)},
     {"^(torch\\.save|save_?checkpoint|checkpoint(_?save|ing)?)$", owner(Cause::kCheckpoint)},
     {"^(python\\s)?gc([ :._(].*)?$|^garbage[ _]?collect", owner(Cause::kHost, SubCause::kGarbageCollection)},
     {"^(aten|c10d)::(item|_local_scalar_dense|is_nonzero|equal)$|^(tensor\\.)?item(\\(\\))?$",

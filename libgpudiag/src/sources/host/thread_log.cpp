@@ -202,12 +202,12 @@ void log_range(std::string_view text, RangeSource source, std::uint8_t cause, Ti
              text);
 }
 
-void log_mark(std::uint64_t number, MarkSource source) noexcept {
+void log_mark(std::uint64_t number, MarkSource source, std::uint16_t flags) noexcept {
   if (!host_log_on()) return;
   ThreadLog* log = ThreadLogs::mine();
   if (log == nullptr) return;
   const TimePoint at = now();
-  log->write({.start = at, .end = at, .value = number, .kind = RecordKind::kMark, .mark = source}, {});
+  log->write({.start = at, .end = at, .value = number, .flags = flags, .kind = RecordKind::kMark, .mark = source}, {});
 }
 
 void refresh_after_fork() noexcept {

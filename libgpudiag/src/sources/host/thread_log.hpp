@@ -134,7 +134,8 @@ void log_pop(std::uintptr_t domain) noexcept;
 /// A range known as a whole, or an instant.
 void log_range(std::string_view text, RangeSource source, std::uint8_t cause, TimePoint start, TimePoint end,
                std::uint64_t payload, std::uint32_t thread = 0) noexcept;
-void log_mark(std::uint64_t number, MarkSource source) noexcept;
+/// `flags` as Record::flags.
+void log_mark(std::uint64_t number, MarkSource source, std::uint16_t flags = 0) noexcept;
 
 /// gettid() of the calling thread, remembered.
 std::uint32_t this_thread_id() noexcept;

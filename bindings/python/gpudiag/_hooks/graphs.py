@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CUDA graphs: the replay of a graph that holds an optimizer step ends an iteration."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Callable, Optional
+
+from .. import _state
+from .._loop import loop
+from ._wrap import all_of, replace
+
+_capturing: Optional[Any] = None
+_with_step: "weakref.WeakSet" = weakref.WeakSet()
+
+
+def captures_step() -> bool:
+    """Called at an optimizer step: whether it is being captured rather than done."""
+    if _capturing is None:
+        return False
+    _with_step.add(_capturing)
+    return True
+
+
+def _begin(original: Callable) -> Callable:
+    def capture_begin(self: Any, *args: Any, **kwargs: Any) -> Any:
+        global _capturing
+        _capturing = self
+        try:
+            return original(self, *args, **kwargs)
+        except BaseException:
+            _capturing = None
+            raise
+
+    return capture_begin
+
+
+def _end(original: Callable) -> Callable:
+    def capture_end(self: Any, *args: Any, **kwargs: Any) -> Any:
+        global _capturing
+        _capturing = None
+        return original(self, *args, **kwargs)
+
+    return capture_end
+
+
+def _replay(original: Callable) -> Callable:
+    def replay(self: Any) -> Any:
+        result = original(self)
+        if _state.on and self in _with_step:
+            loop.optimizer_stepped(self)
+        return result
+
+    return replay
+
+
+def install() -> Optional[Callable[[], None]]:
+    import torch
+    graph = getattr(torch.cuda, "CUDAGraph", None)
+    if graph is None or not isinstance(graph, type):
+        return None
+    return all_of([replace(graph, "capture_begin", _begin), replace(graph, "capture_end", _end),
+                   replace(graph, "replay", _replay)])

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where an iteration of the training loop ends.
+
+- An optimizer step ends one. Of several optimizers the *leader* counts: the first that was seen to
+  step. It leads until it is gone, or until another has stepped ``_PATIENCE`` times since the leader
+  last did; that one leads then.
+- ``step()`` ends one of a loop of its own, which libgpudiag trusts more.
+- Evaluation (batches fetched with gradients switched off, or while the model is in ``eval()``) is
+  cut off from training: an iteration of phase ``evaluation`` ends when its next batch is asked for,
+  at the end of its loader, at ``model.train()`` and before the next training batch.
+
+Marks are set by one thread, that of the optimizer.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any, Optional
+
+from . import _native, _state
+
+# A GAN's critic may step a few times for each step of the generator, which leads if it came first.
+_PATIENCE = 16
+
+
+def _reference(thing: Any) -> Any:
+    try:
+        return weakref.ref(thing)
+    except TypeError:  # a class with __slots__
+        return lambda: thing
+
+
+class Loop:
+    """The marks of one training loop."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self._leader: Any = None
+        self._leader_id = 0
+        self._others: dict[int, int] = {}
+        self._thread: Optional[int] = None
+        self._explicit = False
+        self._evaluating = False      # an evaluation is open
+        self._batches = 0             # of it, asked for since the last mark
+        self.optimizer_steps = 0
+        self.held = False             # inside a step that holds several of an optimizer
+        self.gradients_on = lambda: True
+        self.eval_roots: weakref.WeakSet = weakref.WeakSet()
+        self._frozen: weakref.WeakSet = weakref.WeakSet()
+
+    # --- what the user says -----------------------------------------------------------------------
+
+    def step(self, number: Optional[int]) -> None:
+        self._explicit = True
+        self._thread = threading.get_ident()
+        evaluation = self._evaluating or not self.gradients_on()
+        self._batches = 0
+        _native.mark(_native.MARK_STEP, _native.EVALUATION if evaluation else _native.TRAIN,
+                     _native.NO_NUMBER if number is None else number)
+
+    # --- what the hooks see -----------------------------------------------------------------------
+
+    def optimizer_stepped(self, optimizer: Any) -> None:
+        self.optimizer_steps += 1
+        if self.held:
+            return
+        if self.eval_roots:
+            # Trained while in eval(): a frozen part, which says nothing about the phase.
+            self._frozen.update(self.eval_roots)
+            self.eval_roots.clear()
+        self._evaluating = False
+        self._batches = 0
+        if not self._leads(optimizer):
+            return
+        self._thread = threading.get_ident()
+        _native.mark(_native.MARK_OPTIMIZER, _native.TRAIN, _native.NO_NUMBER)
+
+    def _leads(self, optimizer: Any) -> bool:
+        key = id(optimizer)
+        if key == self._leader_id and self._leader() is optimizer:
+            if self._others:
+                self._others.clear()
+            return True
+        if self._leader is not None and self._leader() is not None:
+            count = self._others[key] = self._others.get(key, 0) + 1
+            if count < _PATIENCE:
+                return False
+        self._leader, self._leader_id = _reference(optimizer), key
+        self._others.clear()
+        return True
+
+    def module_mode(self, module: Any, training: bool) -> None:
+        """``module.train(training)``, called by the user."""
+        if training:
+            self.eval_roots.discard(module)
+            if self._evaluating and not self.eval_roots and self.gradients_on():
+                self._end_evaluation()
+        elif module not in self._frozen:
+            self.eval_roots.add(module)
+
+    def batch_asked(self) -> None:
+        """A loader's next batch is about to be fetched."""
+        if self._thread is not None and self._thread != threading.get_ident():
+            return
+        if self.eval_roots or not self.gradients_on():
+            if self._batches > 0 and self._evaluating:
+                self._mark_evaluation()
+            self._evaluating = True
+            self._batches += 1
+        elif self._evaluating:
+            self._end_evaluation()
+
+    def loader_ended(self) -> None:
+        if self._evaluating and (self._thread is None or self._thread == threading.get_ident()):
+            self._end_evaluation()
+
+    def _end_evaluation(self) -> None:
+        if self._batches > 0:
+            self._mark_evaluation()
+        self._evaluating = False
+
+    def _mark_evaluation(self) -> None:
+        self._batches = 0
+        _native.mark(_native.MARK_STEP if self._explicit else _native.MARK_OPTIMIZER, _native.EVALUATION,
+                     _native.NO_NUMBER)
+
+
+loop = Loop()
+
+
+def on() -> bool:
+    return _state.on
