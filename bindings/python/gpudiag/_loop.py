@@ -45,7 +45,11 @@ class Loop:
         self._explicit = False
         self._evaluating = False      # an evaluation is open
         self._batches = 0             # of it, asked for since the last mark
+        # Of training iterations that optimizer steps ended: their numbers. Given to the library, since
+        # a job without marks, as ours is before the first, has windows that it counts too.
+        self.number = 0
         self.optimizer_steps = 0
+        self.at_mark: Any = None      # called where an iteration of training ends
         self.held = False             # inside a step that holds several of an optimizer
         self.gradients_on = lambda: True
         self.eval_roots: weakref.WeakSet = weakref.WeakSet()
@@ -60,6 +64,8 @@ class Loop:
         self._batches = 0
         _native.mark(_native.MARK_STEP, _native.EVALUATION if evaluation else _native.TRAIN,
                      _native.NO_NUMBER if number is None else number)
+        if self.at_mark is not None:
+            self.at_mark()
 
     # --- what the hooks see -----------------------------------------------------------------------
 
@@ -76,7 +82,10 @@ class Loop:
         if not self._leads(optimizer):
             return
         self._thread = threading.get_ident()
-        _native.mark(_native.MARK_OPTIMIZER, _native.TRAIN, _native.NO_NUMBER)
+        _native.mark(_native.MARK_OPTIMIZER, _native.TRAIN, self.number)
+        self.number += 1
+        if self.at_mark is not None and not self._explicit:
+            self.at_mark()
 
     def _leads(self, optimizer: Any) -> bool:
         key = id(optimizer)
@@ -114,7 +123,9 @@ class Loop:
             self._end_evaluation()
 
     def loader_ended(self) -> None:
+        """The batch that was asked for is none."""
         if self._evaluating and (self._thread is None or self._thread == threading.get_ident()):
+            self._batches -= 1
             self._end_evaluation()
 
     def _end_evaluation(self) -> None:
@@ -124,8 +135,10 @@ class Loop:
 
     def _mark_evaluation(self) -> None:
         self._batches = 0
-        _native.mark(_native.MARK_STEP if self._explicit else _native.MARK_OPTIMIZER, _native.EVALUATION,
-                     _native.NO_NUMBER)
+        if self._explicit:
+            _native.mark(_native.MARK_STEP, _native.EVALUATION, _native.NO_NUMBER)
+        else:
+            _native.mark(_native.MARK_OPTIMIZER, _native.EVALUATION, self.number)
 
 
 loop = Loop()

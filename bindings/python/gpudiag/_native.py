@@ -117,6 +117,14 @@ else:
 
     range_push = range_pop = annotate = mark = now_ns = active = _last = stop = take_iterations = _report = _nothing
 
+def range_pointers() -> Optional[tuple]:
+    """gpudiag_annotate_from() and gpudiag_now_ns(), for the library of operators."""
+    if not available:
+        return None
+    return tuple(ctypes.cast(getattr(_quick, name), ctypes.c_void_p)
+                 for name in ("gpudiag_annotate_from", "gpudiag_now_ns"))
+
+
 _told: set = set()
 
 

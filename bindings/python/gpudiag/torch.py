@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Optional
 
-from . import _hooks, _native, _session, _state
+from . import _hooks, _native, _operators, _session, _state
 from ._hooks import _wrap
 from ._session import on_iteration, range
 
@@ -34,24 +34,28 @@ except ImportError:  # the rest of the package works
 _hooked = False
 
 
-def _install_hooks() -> None:
+def _install_hooks(operators: bool) -> None:
     global _hooked
     if _torch is None or _hooked:
         return
     _hooked = True
     _hooks.install()
+    _hooks.add(_operators.install(_torch.__version__, operators))
 
 
-def start(**options: Any) -> bool:
+def start(ops: Optional[bool] = None, **options: Any) -> bool:
     """Starts the session of this process now, or joins the one that is there (injected by
     ``gpudiag run``), and installs the hooks. Options are those of docs/configuration.md by their names
     without ``GPUDIAG_``, in small letters. Returns whether a session records.
 
+    :param ops: record operators (aten::mm) of one iteration in 16 as well; None: as GPUDIAG_OPS says
     :raises TypeError: for an option that there is not, or of the wrong type
     """
+    if ops is not None and not isinstance(ops, bool):
+        raise TypeError(f"gpudiag: option ops must be True or False, not {type(ops).__name__}")
     started = _session.start(options)
     if started:
-        _install_hooks()
+        _install_hooks(_operators.wanted() if ops is None else ops)
     return started
 
 
@@ -160,6 +164,7 @@ def info() -> Dict[str, Any]:
     """What is there and what is missing."""
     return {"version": _native.version, "library": _native.path, "library_problem": _native.problem,
             "torch": getattr(_torch, "__version__", None), "active": active(), "hooks": _hooked,
+            "operators": _operators.problem or "there",
             "callback_failures": _session.callbacks.failures}
 
 

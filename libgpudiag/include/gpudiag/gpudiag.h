@@ -146,6 +146,18 @@ GPUDIAG_API void gpudiag_range_pop(void);
 GPUDIAG_API void gpudiag_annotate(const char* name, gpudiag_cause cause, int64_t start_ns,
                                   int64_t end_ns);
 
+/** Where a range comes from; what the host did in a long silence is told by it. */
+typedef enum gpudiag_range_source {
+  GPUDIAG_RANGE_USER = 0,       /**< the program's own */
+  GPUDIAG_RANGE_ANNOTATION = 2, /**< a framework's record_function and the like */
+  GPUDIAG_RANGE_OPERATOR = 3,   /**< an operator of a framework: aten::mm */
+  GPUDIAG_RANGE_PYTHON = 4      /**< a Python frame */
+} gpudiag_range_source;
+
+/** gpudiag_annotate() for what a framework says of itself. A source that is none does nothing. [hot] */
+GPUDIAG_API void gpudiag_annotate_from(gpudiag_range_source source, const char* name, int64_t start_ns,
+                                       int64_t end_ns);
+
 /** The session's clock: CLOCK_MONOTONIC. [hot] */
 GPUDIAG_API int64_t gpudiag_now_ns(void);
 

@@ -159,6 +159,17 @@ std::size_t own_report(char* text, std::size_t capacity) {
   }
 }
 
+void own_annotate_from(gpudiag_range_source source, const char* name, std::int64_t start_ns, std::int64_t end_ns) {
+  if (source != GPUDIAG_RANGE_USER && source != GPUDIAG_RANGE_ANNOTATION && source != GPUDIAG_RANGE_OPERATOR &&
+      source != GPUDIAG_RANGE_PYTHON)
+    return;
+  log_range(view(name), static_cast<RangeSource>(source), 0, {start_ns}, {end_ns}, 0);
+}
+static_assert(static_cast<int>(RangeSource::kUser) == GPUDIAG_RANGE_USER);
+static_assert(static_cast<int>(RangeSource::kAnnotation) == GPUDIAG_RANGE_ANNOTATION);
+static_assert(static_cast<int>(RangeSource::kOperator) == GPUDIAG_RANGE_OPERATOR);
+static_assert(static_cast<int>(RangeSource::kPython) == GPUDIAG_RANGE_PYTHON);
+
 int own_last(gpudiag_iteration* iteration) {
   return iteration != nullptr && LiveSession::instance().latest().get(*iteration) ? 1 : 0;
 }
@@ -168,7 +179,7 @@ void own_on_iteration(gpudiag_iteration_callback callback, void* user) {
 
 constinit Table g_table{sizeof(Table), nullptr, adopt,    own_start,    own_stop, own_active,
                         own_step,      own_push, own_pop, own_annotate, own_last, own_on_iteration,
-                        own_mark,      own_take_iterations, own_report};
+                        own_mark,      own_take_iterations, own_report, own_annotate_from};
 
 /// Whether another copy's table, perhaps of an older version, has the member at `offset`.
 bool has_member(const Table& table, std::size_t offset) { return table.size >= offset + sizeof(void*); }
@@ -226,6 +237,12 @@ void gpudiag_range_pop(void) {
 }
 void gpudiag_annotate(const char* name, gpudiag_cause cause, std::int64_t start_ns, std::int64_t end_ns) {
   if (const auto* table = target()) table->annotate(name, cause, start_ns, end_ns);
+}
+void gpudiag_annotate_from(gpudiag_range_source source, const char* name, std::int64_t start_ns, std::int64_t end_ns) {
+  const auto* table = target();
+  if (table == nullptr) return;
+  if (has_member(*table, offsetof(Table, annotate_from))) table->annotate_from(source, name, start_ns, end_ns);
+  else table->annotate(name, GPUDIAG_CAUSE_NONE, start_ns, end_ns);
 }
 std::int64_t gpudiag_now_ns(void) { return now().ns; }
 int gpudiag_last(gpudiag_iteration* iteration) {

@@ -35,6 +35,7 @@ struct gpudiag_api_v1_table {
   void (*mark)(gpudiag_mark_kind kind, gpudiag_phase phase, std::uint64_t number);
   std::size_t (*take_iterations)(gpudiag_iteration* iterations, std::size_t capacity, int timeout_ms);
   std::size_t (*report)(char* text, std::size_t capacity);
+  void (*annotate_from)(gpudiag_range_source source, const char* name, std::int64_t start_ns, std::int64_t end_ns);
 };
 
 /// The table of this copy.

@@ -87,6 +87,33 @@ TEST_F(Iterations, ExplicitStepsAreObeyedAndOtherMarksOnlyCounted) {
   EXPECT_EQ(all[1].index, 1u);
 }
 
+TEST_F(Iterations, EvaluationIsAPhaseOfItsOwnAndTakesNoNumber) {
+  const auto evaluation = [](TimePoint at) {
+    Record record = mark(at, kNoIndex, MarkSource::kOptimizer);
+    record.flags = record_flag::kEvaluation;
+    return record;
+  };
+  run_kernel(0_us, 10_us, 100_us);
+  add(mark(20_us, kNoIndex, MarkSource::kOptimizer));
+  run_kernel(30_us, 100_us, 200_us);
+  add(evaluation(40_us));
+  run_kernel(50_us, 200_us, 300_us);
+  add(evaluation(60_us));
+  run_kernel(70_us, 300_us, 400_us);
+  add(mark(80_us, kNoIndex, MarkSource::kOptimizer));
+  const auto all = ledgers();
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[0].phase, Phase::kTrain);
+  EXPECT_EQ(all[1].phase, Phase::kEvaluation);
+  EXPECT_EQ(all[2].phase, Phase::kEvaluation);
+  EXPECT_EQ(all[3].phase, Phase::kTrain);
+  EXPECT_EQ(all[0].index, 0u);
+  EXPECT_EQ(all[1].index, 1u);
+  EXPECT_EQ(all[2].index, 1u);
+  EXPECT_EQ(all[3].index, 1u);
+  EXPECT_EQ(all[3].opened_by, MarkSource::kOptimizer);
+}
+
 TEST_F(Iterations, JobWithoutMarksHasWindowsOfASecond) {
   for (int i = 0; i < 25; ++i) {
     const TimePoint at = 0_ms + milliseconds(100 * i);

@@ -94,5 +94,20 @@ TEST_F(LinePacing, NothingIsPrintedWithoutIterations) {
   EXPECT_THAT(lines_, IsEmpty());
 }
 
+TEST_F(LinePacing, EvaluationHasALineOfItsOwn) {
+  LinePacer pacing = pacer(false);
+  pacing.add(ledger(6, 1'000'000), at_ms(0));
+  pacing.add(ledger(7, 8'000'000), at_ms(10));
+  for (int batch = 0; batch < 3; ++batch) {
+    IterationLedger evaluation = ledger(8, 2'000'000);
+    evaluation.phase = Phase::kEvaluation;
+    pacing.add(evaluation, at_ms(20));
+  }
+  pacing.add(ledger(8, 8'000'000), at_ms(30));
+  pacing.poll(at_ms(1000));
+  EXPECT_THAT(lines_, ElementsAre(HasSubstr("iter 6 "), HasSubstr(" iter 7-8  8.0 ms ×2"),
+                                  HasSubstr("rank 0 evaluation before iter 8  2.0 ms ×3")));
+}
+
 }  // namespace
 }  // namespace gpudiag

@@ -29,6 +29,18 @@ TEST(RangeTable, LoaderOfOneProcessIsInlineAndOfWorkersWaits) {
   EXPECT_EQ(workers.mode, BatchMode::kWait);
 }
 
+TEST(RangeTable, StartingWorkersIsTheCallersOwnWork) {
+  const auto start = label_of("DataLoader.__iter__");
+  EXPECT_EQ(start.cause, Cause::kDataLoading);
+  EXPECT_EQ(start.sub_cause, SubCause::kWorkerStart);
+  EXPECT_EQ(start.mode, BatchMode::kInline);
+}
+
+TEST(RangeTable, CompilationIsHostTime) {
+  EXPECT_EQ(label_of("torch.compile").cause, Cause::kHost);
+  EXPECT_EQ(label_of("torch.compile").sub_cause, SubCause::kCompile);
+}
+
 TEST(RangeTable, GenericLoadingRangeIsInline) {
   for (const auto* name : {"data_loading", "next_batch", "dataloader", "## load_batch ##", "next(loader)",
                            "next(data_iter)"}) {

@@ -9,7 +9,7 @@ with ``_state.on`` False it calls through. A hook that fails to install is one l
 from __future__ import annotations
 
 import importlib
-from typing import Callable, List
+from typing import Callable, List, Optional
 
 from .. import _native
 
@@ -37,6 +37,12 @@ def install() -> None:
                 _removers.append(remove)
         except Exception as error:
             _native.say(f"torch: no hook '{name}': {error!r}")
+
+
+def add(remover: Optional[Callable[[], None]]) -> None:
+    """Of something that was installed beside the hooks."""
+    if remover is not None:
+        _removers.append(remover)
 
 
 def remove() -> None:

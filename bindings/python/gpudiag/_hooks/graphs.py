@@ -4,21 +4,21 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any, Callable, Optional
+from typing import Any, Callable, List, Optional
 
 from .. import _state
 from .._loop import loop
 from ._wrap import all_of, replace
 
 _capturing: Optional[Any] = None
-_with_step: "weakref.WeakSet" = weakref.WeakSet()
+_steps: "weakref.WeakKeyDictionary[Any, List[Any]]" = weakref.WeakKeyDictionary()  # of a graph's optimizers
 
 
-def captures_step() -> bool:
+def captures_step(optimizer: Any) -> bool:
     """Called at an optimizer step: whether it is being captured rather than done."""
     if _capturing is None:
         return False
-    _with_step.add(_capturing)
+    _steps.setdefault(_capturing, []).append(weakref.ref(optimizer))
     return True
 
 
@@ -47,8 +47,10 @@ def _end(original: Callable) -> Callable:
 def _replay(original: Callable) -> Callable:
     def replay(self: Any) -> Any:
         result = original(self)
-        if _state.on and self in _with_step:
-            loop.optimizer_stepped(self)
+        if _state.on:
+            for optimizer in _steps.get(self, ()):
+                # The graph stands in for an optimizer that is gone.
+                loop.optimizer_stepped(optimizer() or self)
         return result
 
     return replay

@@ -12,7 +12,7 @@ from ._wrap import all_of, replace
 
 
 def _stepped(optimizer: Any, _args: Any, _kwargs: Any) -> None:
-    if _state.on and not graphs.captures_step():
+    if _state.on and not graphs.captures_step(optimizer):
         loop.optimizer_stepped(optimizer)
 
 

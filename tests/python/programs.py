@@ -1,0 +1,364 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training scripts: `programs.py NAME [ARGUMENTS]` runs one. None names gpudiag unless its name says so.
+
+Values on the simulated GPU are zero or stale, so no program branches on them.
+"""
+import gc
+import json
+import os
+import sys
+import time
+
+if os.environ.get("TEST_IMPORT") == "before":
+    import gpudiag.torch  # noqa: F401
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+if os.environ.get("TEST_IMPORT") == "after":
+    import gpudiag.torch  # noqa: F401
+
+STEPS = 12
+
+
+class Slow(Dataset):
+    """Samples that take their time."""
+
+    def __init__(self, count=STEPS * 4, seconds=0.002):
+        self.count, self.seconds = count, seconds
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        time.sleep(self.seconds)
+        if index == int(os.environ.get("TEST_DIE_AT", -1)):
+            os._exit(7)
+        return torch.full((64,), float(index))
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        for index in range(STEPS * 4):
+            time.sleep(0.002)
+            yield torch.full((64,), float(index))
+
+
+def mlp():
+    torch.manual_seed(1)
+    return nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10)).cuda()
+
+
+def made(model=None):
+    model = model or mlp()
+    return model, torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def train_step(model, optimizer, batch):
+    optimizer.zero_grad()
+    loss = model(batch).sum()
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
+def end(**found):
+    """Lets autograd's thread come to rest, which on Python 3.11 races with the end of the process."""
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+    print(json.dumps(found), flush=True)
+    time.sleep(0.3)
+
+
+# --- loaders --------------------------------------------------------------------------------------
+
+
+def loader(kind, dataset="map"):
+    options = {"single": {"num_workers": 0},
+               "workers": {"num_workers": 2},
+               "persistent": {"num_workers": 2, "persistent_workers": True},
+               "pinned": {"num_workers": 2, "pin_memory": True},
+               "spawn": {"num_workers": 2, "multiprocessing_context": "spawn"},
+               "forkserver": {"num_workers": 2, "multiprocessing_context": "forkserver"}}[kind]
+    model, optimizer = made()
+    # A process that uses CUDA first forks its workers afterwards: the worst case for us.
+    train_step(model, optimizer, torch.zeros(4, 64, device="cuda"))
+    seconds = 0.01 if options["num_workers"] else 0.004
+    data = Stream() if dataset == "stream" else Slow(seconds=seconds)
+    batches = DataLoader(data, batch_size=4, **options)
+    sums = []
+    for _ in range(2):
+        for batch in batches:
+            sums.append(float(batch.sum()))
+            train_step(model, optimizer, batch.cuda(non_blocking=True))
+    end(sums=sums)
+
+
+def dying_worker():
+    model, optimizer = made()
+    for batch in DataLoader(Slow(), batch_size=4, num_workers=2):
+        train_step(model, optimizer, batch.cuda())
+    end()
+
+
+# --- boundaries -----------------------------------------------------------------------------------
+
+
+def steps():
+    model, optimizer = made()
+    losses = []
+    for _ in range(STEPS):
+        losses.append(train_step(model, optimizer, torch.ones(4, 64, device="cuda")).item())
+    end(losses=losses)
+
+
+def accumulation():
+    model, optimizer = made()
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        for _ in range(4):
+            model(torch.ones(4, 64, device="cuda")).sum().backward()
+        optimizer.step()
+    end()
+
+
+def two_optimizers():
+    (model, first), (other, second) = made(), made()
+    for _ in range(STEPS):
+        train_step(model, first, torch.ones(4, 64, device="cuda"))
+        train_step(other, second, torch.ones(4, 64, device="cuda"))
+    end()
+
+
+def leader_leaves():
+    model, first = made()
+    for _ in range(3):
+        train_step(model, first, torch.ones(4, 64, device="cuda"))
+    del first
+    gc.collect()
+    _, second = made(model)
+    for _ in range(STEPS):
+        train_step(model, second, torch.ones(4, 64, device="cuda"))
+    end()
+
+
+def scaler():
+    """Every third step is skipped, as with infinite gradients."""
+    model, optimizer = made()
+    scaler = torch.amp.GradScaler("cuda")
+    step = 0
+    original = scaler._maybe_opt_step
+    scaler._maybe_opt_step = lambda *a, **k: None if step % 3 == 2 else original(*a, **k)
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        scaler.scale(model(torch.ones(4, 64, device="cuda")).sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    end()
+
+
+def explicit():
+    import gpudiag.torch
+    model, optimizer = made()
+    for number in range(STEPS):
+        for _ in range(2):
+            train_step(model, optimizer, torch.ones(4, 64, device="cuda"))
+        gpudiag.torch.step(100 + number)
+    end()
+
+
+def graphs():
+    model = mlp()
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True, capturable=True)
+    inputs = torch.ones(4, 64, device="cuda")
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            train_step(model, optimizer, inputs)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        train_step(model, optimizer, inputs)
+    for _ in range(STEPS):
+        time.sleep(0.002)
+        graph.replay()
+    end()
+
+
+def evaluation(style):
+    model, optimizer = made()
+    training, validation = Slow(16, 0.001), Slow(12, 0.001)
+    for _ in range(2):
+        model.train()
+        for batch in DataLoader(training, batch_size=4):
+            train_step(model, optimizer, batch.cuda())
+        if style == "no_grad":
+            with torch.no_grad():
+                for batch in DataLoader(validation, batch_size=4):
+                    model(batch.cuda())
+        elif style == "eval":
+            model.eval()
+            for batch in DataLoader(validation, batch_size=4):
+                with torch.no_grad():
+                    model(batch.cuda())
+        elif style == "frozen":  # a part that stays in eval() is no evaluation
+            model[0].eval()
+    end()
+
+
+# --- causes ---------------------------------------------------------------------------------------
+
+
+def checkpoints():
+    model, optimizer = made()
+    for step in range(STEPS):
+        train_step(model, optimizer, torch.ones(4, 64, device="cuda"))
+        if step % 3 == 2:
+            torch.save({"model": model.state_dict(), "more": torch.zeros(2_000_000)}, "/dev/null")
+    end()
+
+
+def garbage():
+    model, optimizer = made()
+    keep = [[index] for index in range(300_000)]
+    for _ in range(STEPS):
+        train_step(model, optimizer, torch.ones(4, 64, device="cuda"))
+        gc.collect()
+    end(kept=len(keep))
+
+
+def empty_cache():
+    model, optimizer = made()
+    for _ in range(STEPS):
+        train_step(model, optimizer, torch.ones(4, 64, device="cuda"))
+        torch.cuda.empty_cache()
+    end()
+
+
+# --- ends -----------------------------------------------------------------------------------------
+
+
+def exception():
+    model, optimizer = made()
+    for step in range(STEPS):
+        train_step(model, optimizer, torch.ones(4, 64, device="cuda"))
+    torch.cuda.synchronize()
+    time.sleep(0.3)
+    raise ValueError("the loop broke")
+
+
+def interrupted():
+    model, optimizer = made()
+    while True:
+        train_step(model, optimizer, torch.ones(4, 64, device="cuda"))
+        print("step", flush=True)
+        time.sleep(0.005)
+
+
+def leave_at_once():
+    model, optimizer = made()
+    for _ in range(STEPS):
+        train_step(model, optimizer, torch.ones(4, 64, device="cuda"))
+    torch.cuda.synchronize()
+    time.sleep(1.0)
+    print(json.dumps({}), flush=True)
+    os._exit(3)
+
+
+# --- the package's own functions ------------------------------------------------------------------
+
+
+def on_iteration():
+    import gpudiag.torch
+    seen = []
+    gpudiag.torch.on_iteration(seen.append)
+    gpudiag.torch.on_iteration(lambda iteration: 1 / 0)
+    model, optimizer = made()
+    for _ in range(STEPS):
+        train_step(model, optimizer, torch.ones(4, 64, device="cuda"))
+        time.sleep(0.05)
+    torch.cuda.synchronize()
+    time.sleep(1.5)
+    end(seen=seen, last=gpudiag.torch.last(), failures=gpudiag.torch.info()["callback_failures"])
+
+
+def report():
+    import gpudiag.torch
+    model, optimizer = made()
+    with gpudiag.torch.profile() as profile:
+        for batch in DataLoader(Slow(), batch_size=4):
+            train_step(model, optimizer, batch.cuda())
+            profile.step()
+    end(report=profile.report(), active=gpudiag.torch.active())
+
+
+def cycles(count):
+    import gpudiag.torch
+    model, optimizer = made()
+
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * 4096
+
+    marks = []
+    for cycle in range(int(count)):
+        gpudiag.torch.start(log="off")
+        train_step(model, optimizer, torch.ones(4, 64, device="cuda"))
+        gpudiag.torch.stop()
+        if cycle in (int(count) // 5, int(count) - 1):
+            marks.append(resident())
+    end(grown=marks[1] - marks[0], active=gpudiag.torch.active(),
+        clean=torch.utils.data.dataloader._BaseDataLoaderIter.__next__.__module__)
+
+
+def arguments():
+    import gpudiag.torch as g
+    raised = []
+    for call in (lambda: g.start(lag="on"), lambda: g.start(budget="much"), lambda: g.range(3),
+                 lambda: g.range("x", cause="magic"), lambda: g.step(-1), lambda: g.step("1"),
+                 lambda: g.on_iteration(3), lambda: g.profile(on_iteration=3), lambda: g.profile(rank="one")):
+        try:
+            call()
+            raised.append(None)
+        except Exception as error:
+            raised.append(type(error).__name__)
+
+    @g.range("decorated", cause="host")
+    def decorated(a, b=2):
+        """Doc."""
+        return a + b
+
+    with g.range("outer"), g.range("inner", cause="sync"):
+        total = decorated(1)
+    end(raised=raised, total=total, name=decorated.__name__, doc=decorated.__doc__)
+
+
+def threads():
+    import threading
+    model, optimizer = made()
+
+    def copies():
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            for _ in range(20):
+                torch.ones(1000, device="cuda").mul_(2)
+                time.sleep(0.002)
+
+    others = [threading.Thread(target=copies) for _ in range(2)]
+    for other in others:
+        other.start()
+    for _ in range(STEPS):
+        train_step(model, optimizer, torch.ones(4, 64, device="cuda"))
+    for other in others:
+        other.join()
+    end()
+
+
+def no_cuda():
+    end(value=float(torch.ones(3).sum()))
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The job comes first: what it prints, how it ends and what becomes of it are as without us."""
+import os
+import pathlib
+import signal
+import sys
+import tempfile
+import textwrap
+import unittest
+
+import support
+from support import program, python
+
+
+class Ends(unittest.TestCase):
+    def test_LossesAndStatusAreTheSameAsWithoutUs(self):
+        bare = program("steps", how="bare")
+        for how in ("run", "import"):
+            run = program("steps", how=how, TEST_IMPORT="after" if how == "import" else None)
+            self.assertEqual((run.status, run.stdout), (bare.status, bare.stdout))
+
+    def test_AnExceptionInTheLoopEndsTheJobAsItWould(self):
+        bare = program("exception", how="bare")
+        run = program("exception")
+        self.assertEqual((run.status, bare.status), (1, 1))
+        self.assertEqual(run.stderr, bare.stderr)
+        self.assertEqual(run.numbers()[:12], list(range(12)))
+
+    def test_CtrlCIsTheSameAndLeavesAReport(self):
+        bare = program("interrupted", how="bare", interrupt_at="step\nstep\nstep\n")
+        run = program("interrupted", how="import", interrupt_at="step\nstep\nstep\n", TEST_IMPORT="after")
+        self.assertEqual(run.status, bare.status)
+        self.assertIn("KeyboardInterrupt", run.stderr)
+        self.assertGreater(len(run.iterations), 0)
+
+    def test_OsExitKeepsWhatHadClosed(self):
+        run = program("leave_at_once")
+        self.assertEqual(run.status, 3)
+        self.assertGreaterEqual(len(run.numbers()), 5)
+
+    def test_FaulthandlerAndThreadsWithStreams(self):
+        run = python("-X", "faulthandler", support.PROGRAMS, "threads")
+        self.assertEqual(run.status, 0, run.stderr)
+        self.assertEqual(run.numbers()[:12], list(range(12)))
+
+
+class Imports(unittest.TestCase):
+    def test_BeforeAndAfterTorchAreTheSame(self):
+        for when in ("before", "after"):
+            run = program("steps", how="import", TEST_IMPORT=when)
+            self.assertEqual(run.status, 0, run.stderr)
+            self.assertEqual(run.numbers()[:12], list(range(12)), when)
+
+    def test_NoHooksWithoutSiteStillRuns(self):
+        for flags in (["-I"], ["-E"], ["-S"]):
+            script = "print('there')" if flags == ["-S"] else "import torch; print('there')"
+            run = python(*flags, "-c", script)
+            self.assertEqual((run.status, run.stdout), (0, "there\n"), run.stderr)
+
+    def test_WithoutTorchMarksAndRangesWork(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "torch.py").write_text("raise ImportError('none here')\n")
+            run = python("-c", "import gpudiag.torch as g\nwith g.range('x'): g.step()\nprint(g.info()['torch'], g.active())",
+                         how="import", PYTHONPATH=folder)
+        self.assertEqual((run.status, run.stdout), (0, "None True\n"), run.stderr)
+        self.assertIn("gpudiag torch: PyTorch is not installed here; marks and ranges work, hooks do not", run.ours)
+
+    def test_ATorchWithoutCudaIsSaidOnceAndLeftAlone(self):
+        script = ("import torch; torch.version.cuda = None\nimport gpudiag.torch as g\n"
+                  "from torch.utils.data.dataloader import _BaseDataLoaderIter as i\n"
+                  "print(g.active(), i.__next__.__module__, g.info()['hooks'])")
+        run = python("-c", script, how="import")
+        self.assertEqual((run.status, run.stdout), (0, "False torch.utils.data.dataloader False\n"), run.stderr)
+        self.assertEqual([line for line in run.ours if "no GPU activity" in line],
+                         ["gpudiag torch: no GPU activity: this PyTorch is built without CUDA"])
+
+    def test_WithoutTheLibraryTheScriptRuns(self):
+        run = program("steps", how="import", TEST_IMPORT="after", GPUDIAG_LIBRARY="/nowhere/libgpudiag.so.0",
+                      PYTHONPATH=None)
+        self.assertEqual(run.status, 0)  # another copy is found, or none: the job goes on either way
+
+    def test_NothingStartsInAProcessThatUsesNoCuda(self):
+        run = program("no_cuda")
+        self.assertEqual(run.status, 0)
+        self.assertEqual(run.files, [])
+        self.assertFalse([line for line in run.ours if line.startswith("gpudiag rank")], run.ours)
+
+    def test_TheUsersOwnSitecustomizeRunsToo(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "sitecustomize.py").write_text("print('theirs', __name__)\n")
+            run = python("-c", "import sys, sitecustomize; print(sitecustomize.__file__.startswith(%r), "
+                         "[p for p in sys.path if 'gpudiag' in p])" % folder, PYTHONPATH=folder)
+        self.assertEqual(run.stdout, "theirs sitecustomize\nTrue []\n", run.stderr)
+
+    def test_AFailingSitecustomizeOfTheUsersFailsAsItWould(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "sitecustomize.py").write_text("raise ValueError('theirs')\n")
+            found = [python("-c", "print('on')", PYTHONPATH=folder, how=how) for how in ("bare", "run")]
+        self.assertEqual([run.stdout for run in found], ["on\n", "on\n"])
+        for run in found:
+            self.assertIn("ValueError: theirs", run.stderr)
+
+    def test_OtherPythonsOfTheJobImportNothingOfOurs(self):
+        script = ("import subprocess, sys; print(subprocess.run([sys.executable, '-c', "
+                  "'import sys; print(sorted(m for m in sys.modules if m.startswith((\"gpudiag\", \"ctypes\", \"torch\"))))'],"
+                  "capture_output=True, text=True).stdout, end='')")
+        self.assertEqual(python("-c", script).stdout, "[]\n")
+
+
+class Package(unittest.TestCase):
+    def test_OnIterationAndTheFilesAgree(self):
+        run = program("on_iteration", how="import")
+        self.assertEqual(run.status, 0, run.stderr)
+        found = run.found()
+        self.assertGreaterEqual(len(found["seen"]), 11)
+        files = {one["index"]: one for one in run.iterations}
+        for seen in found["seen"]:
+            same = files[seen["index"]]
+            self.assertEqual({f"{cause}_ns": time for cause, time in seen["idle"].items()}, same["idle"])
+            for name in ("wall_ns", "compute_ns", "idle_ns", "opened_by", "phase", "partial", "valid"):
+                self.assertEqual(seen[name], same[name])
+        self.assertEqual(found["last"]["opened_by"], "optimizer")
+        self.assertEqual(found["failures"], len(found["seen"]))
+        self.assertEqual(len([line for line in run.ours if "on_iteration:" in line]), 1, run.ours)
+
+    def test_ProfileGivesAReport(self):
+        run = program("report", how="import")
+        self.assertEqual(run.status, 0, run.stderr)
+        report = run.found()["report"]
+        self.assertEqual(report["schema"], "gpudiag.report/1")
+        self.assertEqual(report["findings"][0]["cause"], "data_loading")
+        self.assertFalse(run.found()["active"])
+
+    def test_WrongArgumentsAreExceptionsAndNothingElseIs(self):
+        run = program("arguments", how="import")
+        self.assertEqual(run.status, 0, run.stderr)
+        self.assertEqual(run.found(), {
+            "raised": ["TypeError", "TypeError", "TypeError", "ValueError", "ValueError", "TypeError", "TypeError",
+                       "TypeError", "TypeError"],
+            "total": 3, "name": "decorated", "doc": "Doc."})
+
+    def test_MemoryIsFlatOverAThousandSessions(self):
+        run = program("cycles", 1000, how="import", timeout=800, GPUDIAG_DIR="")
+        self.assertEqual(run.status, 0, run.stderr)
+        self.assertLess(run.found()["grown"], 4 << 20)
+        self.assertEqual(run.found()["clean"], "torch.utils.data.dataloader")
+        self.assertFalse(run.found()["active"])
+
+
+if __name__ == "__main__":
+    unittest.main()
