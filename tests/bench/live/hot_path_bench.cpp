@@ -85,6 +85,19 @@ void nothing(benchmark::State& state) {
 }
 BENCHMARK(nothing);
 
+/// As long as the others and free of our code: what of their tails is the machine's (timer interrupts,
+/// a hypervisor that takes the processor away).
+void arithmetic_of_the_same_length(benchmark::State& state) {
+  std::uint64_t value = 1;
+  measure_each(state, [&] {
+    for (int i = 0; i < 25; ++i) {
+      value = value * 6364136223846793005u + 1442695040888963407u;
+      benchmark::DoNotOptimize(value);
+    }
+  });
+}
+BENCHMARK(arithmetic_of_the_same_length);
+
 void range_without_a_session(benchmark::State& state) {
   for (auto _ : state) {
     gpudiag_range_push("forward", GPUDIAG_CAUSE_NONE);
