@@ -215,8 +215,8 @@ def checkpoints():
     model, optimizer = made()
     for step in range(STEPS):
         train_step(model, optimizer, torch.ones(4, 64, device="cuda"))
-        if step % 3 == 2:
-            torch.save({"model": model.state_dict(), "more": torch.zeros(2_000_000)}, "/dev/null")
+        if step % 2 == 1:
+            torch.save({"model": model.state_dict(), "more": torch.zeros(20_000_000)}, "/dev/null")
     end()
 
 
@@ -354,6 +354,38 @@ def threads():
     for other in others:
         other.join()
     end()
+
+
+# --- several ranks --------------------------------------------------------------------------------
+
+
+def rank_steps(rank, ranks):
+    import torch.distributed as dist
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl", rank=rank, world_size=ranks, device_id=torch.device("cuda", rank))
+    model = nn.parallel.DistributedDataParallel(mlp(), device_ids=[rank])
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+    for _ in range(STEPS):
+        train_step(model, optimizer, torch.ones(4, 64, device="cuda"))
+    torch.cuda.synchronize()
+    dist.destroy_process_group()
+
+
+def ranks():
+    rank_steps(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
+    end()
+
+
+def spawned_rank(rank):
+    os.environ["RANK"] = str(rank)
+    rank_steps(rank, 2)
+    time.sleep(0.3)
+
+
+def spawned_ranks():
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=os.environ["TEST_PORT"])
+    torch.multiprocessing.spawn(spawned_rank, nprocs=2)
+    print("done")
 
 
 def no_cuda():

@@ -34,6 +34,10 @@ class Run:
     def of(self, phase):
         return [one for one in self.iterations if one["phase"] == phase]
 
+    def later(self):
+        """Of training without the first iteration, in which PyTorch imports half of itself."""
+        return [one for one in self.of("train") if one["index"] >= 1 and one["opened_by"] == "optimizer"]
+
     def numbers(self):
         """Of the iterations that an optimizer ended."""
         return [one["index"] for one in self.of("train") if one["opened_by"] == "optimizer"]

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The job comes first: what it prints, how it ends and what becomes of it are as without us."""
-import os
 import pathlib
-import signal
-import sys
+import socket
 import tempfile
-import textwrap
 import unittest
 
 import support
@@ -105,6 +102,33 @@ class Imports(unittest.TestCase):
                   "'import sys; print(sorted(m for m in sys.modules if m.startswith((\"gpudiag\", \"ctypes\", \"torch\"))))'],"
                   "capture_output=True, text=True).stdout, end='')")
         self.assertEqual(python("-c", script).stdout, "[]\n")
+
+
+class Ranks(unittest.TestCase):
+    """Of several processes those that train have a ledger each, and nobody else has."""
+
+    def check(self, run):
+        self.assertEqual(run.status, 0, run.stderr)
+        self.assertEqual([name.split(".")[0] for name in run.files], ["rank0", "rank1"])
+        for rank in (0, 1):
+            numbers = [one["index"] for one in run.of("train") if one["rank"] == rank and one["opened_by"] == "optimizer"]
+            self.assertEqual(numbers[:12], list(range(12)))
+        self.assertEqual([rank["rank"] for rank in run.report["ranks"]], [0, 1])
+        self.assertFalse([line for line in run.ours if "another file" in line], run.ours)
+
+    def test_Torchrun(self):
+        self.check(python("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 2, support.PROGRAMS,
+                          "ranks", SIMGPU_DEVICES=2))
+
+    def test_ALauncherThatAsksForTheNumberOfDevicesIsNoRank(self):
+        self.check(python("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "gpu", support.PROGRAMS,
+                          "ranks", SIMGPU_DEVICES=2))
+
+    def test_RanksOfMultiprocessing(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.check(program("spawned_ranks", SIMGPU_DEVICES=2, TEST_PORT=port))
 
 
 class Package(unittest.TestCase):
