@@ -2,11 +2,14 @@
 """torch.utils.data.DataLoader: the wait for the next batch, and the start of workers.
 
 The iterator's class is the range's name, which libgpudiag's table knows: a single-process iterator
-makes the batch on this thread (`inline`), a multi-process one waits for somebody who does.
+makes the batch on this thread (`inline`), a multi-process one waits for somebody who does. Where the
+batch was there already nobody was waited for, and the range has another name.
 """
 
 from __future__ import annotations
 
+import fcntl
+import termios
 import threading
 from typing import Any, Callable, Optional
 
@@ -15,6 +18,47 @@ from .._loop import loop
 from ._wrap import all_of, in_range, replace, when_imported
 
 _nesting = threading.local()  # a loader inside a loader: the outer one's batch counts
+# Data loading of the thread that asks, by libgpudiag's table.
+_RECEIVED = b"DataLoader.__next__ (batch was ready)"
+
+
+class _Arrival:
+    """Whether workers had the batch ready when it was asked for.
+
+    How long ``__next__`` takes does not tell: on a busy machine, or where the thread that pins memory
+    has to wait for the GIL, receiving a batch that was ready takes milliseconds.
+    """
+
+    def __init__(self, iterator: Any) -> None:
+        self._iterator = iterator
+        self._kept = self._count_kept()
+        wanted = iterator._task_info.get(iterator._rcvd_idx)
+        self._there = (wanted is not None and len(wanted) > 1) or self._queued()
+
+    def _count_kept(self) -> int:
+        """Batches that came before their turn."""
+        return sum(len(task) > 1 for task in self._iterator._task_info.values())
+
+    def _queued(self) -> bool:
+        if self._iterator._pin_memory and self._iterator._data_queue.qsize() > 0:
+            return True
+        # poll() of the connection would take ten times as long.
+        pipe = self._iterator._worker_result_queue._reader.fileno()
+        return any(fcntl.ioctl(pipe, termios.FIONREAD, b"\0\0\0\0"))
+
+    def was_ready(self) -> bool:
+        """Asked when the batch has come. If others were read on the way, it was not the one that was there."""
+        return self._there and self._count_kept() <= self._kept
+
+
+def _arrival(iterator: Any) -> Optional[_Arrival]:
+    """None for iterators without workers, and of another torch."""
+    if not hasattr(iterator, "_worker_result_queue"):
+        return None
+    try:
+        return _Arrival(iterator)
+    except (AttributeError, OSError, ValueError):
+        return None
 
 
 def wrap_next(original: Callable, name: Optional[str] = None, cause: int = 0) -> Callable:
@@ -35,7 +79,10 @@ def wrap_next(original: Callable, name: Optional[str] = None, cause: int = 0) ->
         _nesting.depth = depth + 1
         if depth == 0:
             loop.batch_asked()
-        _native.range_push(label, cause)
+        arrival = _arrival(self)
+        start = _native.now_ns()
+        if arrival is None:
+            _native.range_push(label, cause)
         try:
             return original(self)
         except StopIteration:
@@ -43,7 +90,10 @@ def wrap_next(original: Callable, name: Optional[str] = None, cause: int = 0) ->
                 loop.loader_ended()
             raise
         finally:
-            _native.range_pop()
+            if arrival is None:
+                _native.range_pop()
+            else:
+                _native.annotate(_RECEIVED if arrival.was_ready() else label, cause, start, _native.now_ns())
             _nesting.depth = depth
 
     return __next__
