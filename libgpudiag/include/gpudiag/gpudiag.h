@@ -146,6 +146,20 @@ GPUDIAG_API void gpudiag_range_pop(void);
 GPUDIAG_API void gpudiag_annotate(const char* name, gpudiag_cause cause, int64_t start_ns,
                                   int64_t end_ns);
 
+/** Another profiler is about to use CUPTI, which has one user at a time: until gpudiag_resume() the
+ *  session records no GPU activity, and the iterations of that time are invalid: `stood_aside`. What
+ *  was ours has been taken and CUPTI is as if gpudiag had not been there when this returns, which may
+ *  take 0.3 s while the GPU works, and two seconds at the most. `who` is for the note that says for
+ *  how long; NULL is "another profiler". Calls are counted and may nest; they hold for sessions that
+ *  start later too, and do nothing where there is no GPU. Hold no lock over it that a callback of
+ *  gpudiag_on_iteration() takes. From within such a callback it only asks, and returns at once. */
+GPUDIAG_API void gpudiag_stand_aside(const char* who);
+
+/** The other profiler has ended: takes back one gpudiag_stand_aside(), and with the last of them CUPTI;
+ *  launches that follow are recorded when this returns. Without a gpudiag_stand_aside() before it: the
+ *  profiler that took CUPTI unasked, as the line on stderr said, is known to have ended. */
+GPUDIAG_API void gpudiag_resume(void);
+
 /** Where a range comes from; what the host did in a long silence is told by it. */
 typedef enum gpudiag_range_source {
   GPUDIAG_RANGE_USER = 0,       /**< the program's own */

@@ -24,6 +24,9 @@ constexpr DurationNs kRemembered = seconds(60);
 // Bounds memory: a graph a millisecond for as long as operations are waited for, six times over.
 constexpr std::size_t kUnfinishedKept = 65'536;
 
+// A device that never works again keeps each of them.
+constexpr std::size_t kHolesKept = 1000;
+
 constexpr std::size_t at(InvalidReason reason) { return static_cast<std::size_t>(reason); }
 
 bool is_launch(ApiClass api) { return api == ApiClass::kLaunch || api == ApiClass::kGraphLaunch; }
@@ -81,7 +84,10 @@ class Engine::Impl {
   void count_call(const Call& call);
   void end_iteration(Followed& device, const Boundary& boundary, bool gave_up, bool partial);
   void end_part(Followed& device);
-  void count_defects(IterationLedger& ledger, const Followed& device, Index index, TimePoint until);
+  void count_defects(IterationLedger& ledger, const Followed& device, Index index, Interval window,
+                     TimePoint until);
+  static bool reaches_into(const Hole& hole, Interval window);
+  bool is_past(const Hole& hole, TimePoint until) const;
   void close_windows(bool force);
   bool may_close(const PendingWindow& window, Index device) const;
   void reset_lines(TimePoint at);
@@ -299,14 +305,21 @@ void Engine::Impl::replay_until(TimePoint until, bool final) {
   for (Followed& device : devices_) device.mismatches = mismatches;
 }
 
+// Of what ran while nothing was recorded nobody knows, so the first operation after it ends a window that
+// cannot be told, though the host's iteration may have begun later.
+bool Engine::Impl::reaches_into(const Hole& hole, Interval window) {
+  return hole.reason == at(InvalidReason::kStoodAside) && hole.time.start < window.end && hole.time.end > window.start;
+}
+
 void Engine::Impl::count_defects(IterationLedger& ledger, const Followed& device, Index index,
-                                 TimePoint until) {
+                                 Interval window, TimePoint until) {
   for (const Defective& defect : in_.store.defects)
     if (defect.at < until && (defect.device == kNone || defect.device == index))
       ledger.invalid[defect.reason] += defect.count;
-  for (const Hole& hole : in_.holes)
-    if (hole.time.start < until && hole.time.end >= device.host_start)
-      ledger.invalid[hole.reason] += hole.count;
+  for (const Hole& hole : in_.holes) {
+    const bool in_host_time = hole.time.start < until && hole.time.end >= device.host_start;
+    if (in_host_time || reaches_into(hole, window)) ledger.invalid[hole.reason] += hole.count;
+  }
 }
 
 void Engine::Impl::end_part(Followed& device) {
@@ -344,7 +357,7 @@ void Engine::Impl::end_iteration(Followed& device, const Boundary& boundary, boo
   const auto missing = std::exchange(device.missing, 0);
   ledger.invalid[at(gave_up ? InvalidReason::kMissingRecords
                             : InvalidReason::kLaunchesWithoutOperations)] += missing;
-  count_defects(ledger, device, index, boundary.at);
+  count_defects(ledger, device, index, window.window, boundary.at);
   ledger.invalid[at(InvalidReason::kReplayMismatch)] += device.mismatches;
   if (device.host_start != kTimeMin && boundary.at != kTimeMax)
     ledger.host_step = boundary.at - device.host_start;
@@ -372,7 +385,16 @@ void Engine::Impl::reset_lines(TimePoint until) {
     line.own = {};
   }
   std::erase_if(in_.store.defects, [&](const Defective& defect) { return defect.at < until; });
-  std::erase_if(in_.holes, [&](const Hole& hole) { return hole.time.end < until; });
+  std::erase_if(in_.holes, [&](const Hole& hole) { return is_past(hole, until); });
+}
+
+bool Engine::Impl::is_past(const Hole& hole, TimePoint until) const {
+  if (hole.time.end >= until) return false;
+  // Until each device has worked again, its next window begins before the hole.
+  return hole.reason != at(InvalidReason::kStoodAside) || in_.holes.size() > kHolesKept ||
+         std::ranges::all_of(devices_, [&](const Followed& device) {
+           return !device.ledger.opened() || device.ledger.boundary() >= hole.time.end;
+         });
 }
 
 bool Engine::Impl::may_close(const PendingWindow& window, Index device) const {

@@ -143,6 +143,17 @@ void Intake::add_mark(const Record& record) {
   loop_of(record.mark, thread_of(record.thread)).add_mark(record.start, record.name, record.value, record.has(record_flag::kEvaluation));
 }
 
+// A live session tells of a long time piece by piece; it is one hole.
+void Intake::add_gap(Interval gap) {
+  constexpr std::uint8_t kReason = index_of(InvalidReason::kStoodAside);
+  for (Hole& hole : holes) {
+    if (hole.reason != kReason || hole.time.end != gap.start) continue;
+    hole.time.end = gap.end;
+    return;
+  }
+  holes.push_back({gap, kReason, 1});
+}
+
 void Intake::add(const Record& record) {
   if (record.kind == RecordKind::kTick) {
     if (!is_far(record.start)) ticked = std::max(ticked, record.start);
@@ -162,9 +173,7 @@ void Intake::add(const Record& record) {
     case RecordKind::kRange: return add_range(record);
     case RecordKind::kMark: return add_mark(record);
     case RecordKind::kOwn: return labels[thread_of(record.thread)].add_own(record.interval());
-    case RecordKind::kGap:
-      holes.push_back({record.interval(), index_of(InvalidReason::kStoodAside), 1});
-      return;
+    case RecordKind::kGap: return add_gap(record.interval());
     case RecordKind::kLost:
       // Lost at some time since all had last been delivered.
       quality[Defect::kDropped] += record.value;

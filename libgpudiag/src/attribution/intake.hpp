@@ -56,6 +56,7 @@ class Intake {
   void add_sync(const Record& record);
   void add_range(const Record& record);
   void add_mark(const Record& record);
+  void add_gap(Interval gap);
   Loop& loop_of(MarkSource source, Index thread);
   Index thread_of(ThreadId id);
 

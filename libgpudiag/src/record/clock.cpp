@@ -2,6 +2,7 @@
 #include "record/clock.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 namespace gpudiag {
@@ -17,8 +18,17 @@ constexpr std::int64_t kDoubtNs = 10'000'000'000;
 
 }  // namespace
 
+std::int64_t ClockUnit::to_ns(std::int64_t count) const {
+  if (is_ns()) return count;
+  // A time of yet another clock may be so far off that its nanoseconds do not fit.
+  constexpr double kFar = 4e18;
+  const auto distance = static_cast<std::int64_t>(static_cast<std::uint64_t>(count) - static_cast<std::uint64_t>(origin));
+  const double product = static_cast<double>(distance) * ns;
+  return static_cast<std::int64_t>(std::llround(std::clamp(product, -kFar, kFar)));
+}
+
 void ClockMap::add(const ClockAnchor& anchor) {
-  Knot next{.foreign_ns = anchor.foreign_ns,
+  Knot next{.foreign_ns = unit_.to_ns(anchor.foreign_ns),
             .session_ns = anchor.before.ns + anchor.width().ns / 2,
             .width_ns = anchor.width().ns};
   if (count_ == 0) {
@@ -44,8 +54,14 @@ void ClockMap::add(const ClockAnchor& anchor) {
   knots_[count_++ % kKept] = next;
 }
 
-ClockMap::Converted ClockMap::to_session(std::int64_t foreign_ns) const {
-  if (count_ == 0) return {{foreign_ns}, true};
+ClockMap::Converted ClockMap::to_session(std::int64_t foreign) const {
+  if (count_ == 0) return {{foreign}, trusted_};
+  Converted converted = convert(unit_.to_ns(foreign));
+  converted.certain = converted.certain && trusted_;
+  return converted;
+}
+
+ClockMap::Converted ClockMap::convert(std::int64_t foreign_ns) const {
   const bool doubted = doubt_until_ != 0 && knot(0).session_ns < doubt_until_ && foreign_ns > doubt_low_ &&
                        foreign_ns <= doubt_high_;
   if (foreign_ns >= knot(0).foreign_ns) return {{foreign_ns + knot(0).offset()}, !doubted};

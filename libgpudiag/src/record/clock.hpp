@@ -23,9 +23,23 @@ struct ClockAnchor {
   constexpr DurationNs width() const { return after - before; }
 };
 
+/// A clock that counts no nanoseconds (a cycle counter, say) as one that does.
+struct ClockUnit {
+  std::int64_t origin = 0;  ///< a reading near those to come, so that products stay exact
+  double ns = 1.0;          ///< of one count
+
+  constexpr bool is_ns() const { return ns == 1.0; }
+  /// Grows with `count`.
+  std::int64_t to_ns(std::int64_t count) const;
+};
+
 /// Not thread-safe: the drain thread owns it.
 class ClockMap {
  public:
+  ClockMap() = default;
+  /// Anchors and timestamps count in `unit`, known to 0.05 %; the anchors do the rest.
+  explicit ClockMap(ClockUnit unit) : unit_{unit} {}
+
   struct Converted {
     TimePoint time;
     bool certain = true;  ///< false: the foreign clock stepped around this time
@@ -38,7 +52,10 @@ class ClockMap {
 
   /// Continuous and growing between steps, so that the order of records survives. Before the first
   /// anchor the identity.
-  Converted to_session(std::int64_t foreign_ns) const;
+  Converted to_session(std::int64_t foreign) const;
+
+  /// From now on no time that is converted counts as certain: these are not the anchors' clock.
+  void distrust() { trusted_ = false; }
 
   /// Times at which the foreign clock jumped.
   std::uint64_t steps() const { return steps_; }
@@ -58,7 +75,11 @@ class ClockMap {
   static TimePoint between(const Knot& older, const Knot& newer, std::int64_t foreign_ns);
   static std::optional<Converted> across_step(const Knot& older, const Knot& newer, std::int64_t foreign_ns);
 
+  Converted convert(std::int64_t foreign_ns) const;
+
   static constexpr std::size_t kKept = 64;
+  ClockUnit unit_;
+  bool trusted_ = true;
   std::array<Knot, kKept> knots_{};
   std::size_t count_ = 0;
   mutable std::size_t last_older_ = 0;  ///< a hint: number of the knot before the time last asked for

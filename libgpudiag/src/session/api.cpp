@@ -106,6 +106,7 @@ gpudiag_status own_start(const gpudiag_options* given) {
     const Table* owner = claim_session(mine);
     if (owner != &mine) return owner->active() != 0 ? GPUDIAG_RUNNING : owner->start(given);
     const gpudiag_status status = session.start(overrides_of(complete(given)));
+    if (const unsigned asides = take_asides_of_others(mine); asides > 0) session.add_asides(asides, {});
     if (status < 0) release_session(mine);
     return status;
   } catch (...) {
@@ -160,6 +161,20 @@ std::size_t own_report(char* text, std::size_t capacity) {
 }
 
 void own_annotate_from(gpudiag_range_source source, const char* name, std::int64_t start_ns, std::int64_t end_ns) {
+void own_stand_aside(const char* who) {
+  try {
+    LiveSession::instance().stand_aside(view(who));
+  } catch (...) {
+  }
+}
+void own_resume() {
+  try {
+    LiveSession::instance().resume();
+  } catch (...) {
+  }
+}
+unsigned own_take_asides() { return LiveSession::instance().take_asides(); }
+
   if (source != GPUDIAG_RANGE_USER && source != GPUDIAG_RANGE_ANNOTATION && source != GPUDIAG_RANGE_OPERATOR &&
       source != GPUDIAG_RANGE_PYTHON)
     return;
@@ -179,7 +194,8 @@ void own_on_iteration(gpudiag_iteration_callback callback, void* user) {
 
 constinit Table g_table{sizeof(Table), nullptr, adopt,    own_start,    own_stop, own_active,
                         own_step,      own_push, own_pop, own_annotate, own_last, own_on_iteration,
-                        own_mark,      own_take_iterations, own_report, own_annotate_from};
+                        own_mark,      own_take_iterations, own_report, own_annotate_from, own_stand_aside, own_resume,
+                        own_take_asides};
 
 /// Whether another copy's table, perhaps of an older version, has the member at `offset`.
 bool has_member(const Table& table, std::size_t offset) { return table.size >= offset + sizeof(void*); }
@@ -272,6 +288,17 @@ std::size_t gpudiag_report(char* text, std::size_t capacity) {
 /* For libgpudiag_inject.so, which forwards the entry points of the driver and of NVTX. */
 
 /* 1 where a session runs or is not wanted, 0 where it failed (which has been said). */
+void gpudiag_stand_aside(const char* who) {
+  const auto* table = target();
+  if (table == nullptr) own_stand_aside(who);
+  else if (has_member(*table, offsetof(Table, stand_aside))) table->stand_aside(who);
+}
+void gpudiag_resume(void) {
+  const auto* table = target();
+  if (table == nullptr) own_resume();
+  else if (has_member(*table, offsetof(Table, resume))) table->resume();
+}
+
 GPUDIAG_API int gpudiag_inject_cuda(void) { return own_start(nullptr) == GPUDIAG_FAILED ? 0 : 1; }
 
 /* Always 1: NVTX would unload the injected library, and ours stays for good. */

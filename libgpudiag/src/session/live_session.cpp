@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "sources/cupti/foreign_tools.hpp"
 #include "sources/host/now.hpp"
 #include "sources/host/thread_log.hpp"
 #include "timeline/range_table.hpp"
@@ -28,7 +29,10 @@ constexpr auto kFlushPeriod = std::chrono::milliseconds(200);
 constexpr auto kLogPeriod = std::chrono::milliseconds(50);
 constexpr auto kBusyLogPeriod = std::chrono::milliseconds(5);
 constexpr auto kExitPatience = std::chrono::milliseconds(2000);
+constexpr auto kAsidePatience = std::chrono::milliseconds(2000);
 constexpr std::size_t kStackBytes = 1u << 20;
+
+thread_local bool t_own_thread = false;  ///< a session's drain thread
 
 std::string host_name() {
   char name[256] = {};
@@ -45,6 +49,7 @@ SessionInfo describe_process(const Settings& settings) {
   info.pid = static_cast<std::uint64_t>(getpid());
   info.source = "live";
   info.version = GPUDIAG_VERSION;
+  info.torch = torch_loaded();
   info.options = settings.given;
   return info;
 }
@@ -103,7 +108,13 @@ gpudiag_status LiveSession::start_locked(const OptionOverrides& overrides) {
   cupti.callbacks = settings.callbacks == Choice::kAuto ? CallbackMode::kAuto
                     : settings.callbacks == Choice::kOn ? CallbackMode::kOn
                                                         : CallbackMode::kOff;
-  source_->start(cupti);  // what it cannot do stands in its notes; marks and ranges are heard all the same
+  cupti.markers = settings.nvtx && nvtx_leads_to_cupti();
+  {
+    const std::lock_guard lock{wake_};
+    is_aside_ = asides_ > 0;
+    resume_asked_ = false;
+  }
+  source_->start(cupti, is_aside_);  // what it cannot do stands in its notes; marks and ranges are heard all the same
   if (!start_drain(settings, describe_process(settings))) {
     source_->stop();
     state_.store(State::kIdle, std::memory_order_release);
@@ -120,6 +131,7 @@ bool LiveSession::start_drain(const Settings& settings, const SessionInfo& info)
   pipeline_ = std::make_unique<Pipeline>(settings, info, names_, *source_, latest_, now());
   {
     const std::lock_guard lock{wake_};
+    if (is_aside_) pipeline_->stand_aside(aside_for_);
     stop_asked_ = false;
     drained_ = false;
   }
@@ -155,6 +167,7 @@ void LiveSession::drain() {
     pipeline_->finish(now() + DurationNs{std::chrono::nanoseconds(kExitPatience).count()});
   } catch (const std::exception& failure) {
     set_host_log(false);
+  t_own_thread = true;
     source_->stop();
     complain(fmt::format("stops recording: {}", failure.what()));
   }
@@ -173,18 +186,78 @@ void LiveSession::drain_until_stopped() {
     std::unique_lock lock{wake_};
     if (stop_asked_) return;
     if (pipeline_->backlog()) continue;
-    changed_.wait_for(lock, pipeline_->logs_busy() ? kBusyLogPeriod : kLogPeriod, [this] { return stop_asked_; });
+    changed_.wait_for(lock, pipeline_->logs_busy() ? kBusyLogPeriod : kLogPeriod,
+                      [this] { return stop_asked_ || resume_asked_ || is_aside_ != (asides_ > 0); });
     if (stop_asked_) return;
   }
 }
+    follow_asides();
 
 void LiveSession::stop() {
   if (!active()) return;
-  if (pthread_equal(pthread_self(), drain_thread_.load(std::memory_order_relaxed)) != 0) return;
+  if (on_drain_thread()) return;
   const std::lock_guard lock{control_};
   if (!active()) return;
   state_.store(State::kStopping, std::memory_order_release);
   std::unique_lock wait{wake_};
+// No lock is held while CUPTI is called.
+void LiveSession::follow_asides() {
+  bool wanted = false;
+  bool again = false;
+  std::string who;
+  {
+    const std::lock_guard lock{wake_};
+    wanted = asides_ > 0;
+    again = std::exchange(resume_asked_, false);
+    if (wanted == is_aside_ && !again) return;
+    who = aside_for_;
+  }
+  if (wanted) pipeline_->stand_aside(who);
+  else if (again) pipeline_->resume_unasked();
+  else pipeline_->resume();
+  const std::lock_guard lock{wake_};
+  is_aside_ = wanted;
+  changed_.notify_all();
+}
+
+bool LiveSession::on_drain_thread() const {
+  return pthread_equal(pthread_self(), drain_thread_.load(std::memory_order_relaxed)) != 0;
+}
+
+void LiveSession::wait_for_drain(std::unique_lock<std::mutex>& lock, bool aside) {
+  changed_.notify_all();
+  if (!active() || on_drain_thread()) return;
+  changed_.wait_for(lock, kAsidePatience, [&] {
+    return drained_ || stop_asked_ || (is_aside_ == aside && !resume_asked_) || (asides_ > 0) != aside;
+  });
+}
+
+void LiveSession::stand_aside(std::string_view who) {
+  if (forked()) return;
+  std::unique_lock lock{wake_};
+  if (asides_++ == 0) aside_for_ = who;
+  wait_for_drain(lock, true);
+}
+
+void LiveSession::resume() {
+  if (forked()) return;
+  std::unique_lock lock{wake_};
+  if (asides_ == 0) resume_asked_ = active();
+  else if (--asides_ > 0) return;
+  wait_for_drain(lock, false);
+}
+
+void LiveSession::add_asides(unsigned count, std::string_view who) {
+  const std::lock_guard lock{wake_};
+  if (asides_ == 0) aside_for_ = who;
+  asides_ += count;
+}
+
+unsigned LiveSession::take_asides() {
+  const std::lock_guard lock{wake_};
+  return std::exchange(asides_, 0);
+}
+
   stop_asked_ = true;
   changed_.notify_all();
   const bool drained = changed_.wait_for(wait, kExitPatience, [this] { return drained_; });

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "gpudiag/gpudiag.h"
@@ -59,13 +60,21 @@ class LiveSession {
   std::unique_ptr<Pipeline> pipeline_;
   LatestIteration latest_;
 
-  std::mutex wake_;                          // guards the two flags below
+  std::mutex wake_;                          // guards what follows, up to drained_
   std::condition_variable changed_;
   bool stop_asked_ = false;
   bool drained_ = true;                      // the drain thread has closed the books (or never began)
+  void follow_asides();
+  bool on_drain_thread() const;
+  void wait_for_drain(std::unique_lock<std::mutex>& lock, bool aside);
   std::atomic<std::thread::native_handle_type> drain_thread_{};
   bool hooks_installed_ = false;
   bool told_busy_ = false;
 };
 
 }  // namespace gpudiag
+  unsigned asides_ = 0;                      // calls of stand_aside() without their resume()
+  std::string aside_for_;
+  bool resume_asked_ = false;                // though asides_ is 0
+  bool is_aside_ = false;                    // what the drain thread has made of it
+  std::atomic<bool> told_own_thread_{false};  // relaxed: at worst it is said twice

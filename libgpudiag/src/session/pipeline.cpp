@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "fmt/format.h"
 #include "sources/host/now.hpp"
@@ -24,10 +25,12 @@ constexpr DurationNs kQualityPeriod = seconds(5);
 // Records of launches come within a flush or two; after this time without one operation something
 // keeps them from us.
 constexpr DurationNs kOperationsDue = seconds(2);
-// Ten iterations that the job itself marks, and not one CUDA call in five seconds: the records go to
-// somebody else. Ranges do not count: an evaluation on the processor has them too.
-constexpr DurationNs kStolenAfter = seconds(5);
-constexpr std::uint64_t kStolenMarks = 10;
+// Long enough for a kernel or two to end; a job that exits does not wait for its GPU either.
+constexpr DurationNs kExitPatience = milliseconds(200);
+// The other profiler's start takes as long, and what comes late would come to it.
+constexpr DurationNs kHandOverPatience = milliseconds(300);
+// A CUPTI that forgets us at once, again and again, is left alone.
+constexpr int kLostRegistrations = 5;
 
 DurationNs thread_cpu_time() {
   timespec t{};
@@ -79,7 +82,12 @@ Pipeline::Pipeline(const Settings& settings, const SessionInfo& info, NameTable&
       budget_{settings.budget_percent, processors()},
       started_{started},
       last_quality_{started},
+      ticked_{started},
+      clocks_exchanged_{source.clocks_exchanged()},
       at_start_{source.counts()} {
+  source_.set_range_sink([this](const HostMessage& message, std::string_view text) {
+    if (nvtx_instances() == 0) take_message(message, text);
+  });
   if (!outputs_.recording()) return;
   recording_ = std::make_unique<RecordingWriter>(
       names, [this](std::string_view bytes) { return outputs_.record(bytes); });
@@ -89,6 +97,7 @@ Pipeline::Pipeline(const Settings& settings, const SessionInfo& info, NameTable&
   recording_->attribute("pid", fmt::format("{}", info.pid));
   recording_->attribute("source", info.source);
   recording_->attribute("version", info.version);
+  recording_->attribute("torch", info.torch ? "true" : "false");
   for (const auto& [name, text] : info.options) recording_->attribute("option." + name, text);
 }
 
@@ -117,7 +126,9 @@ void Pipeline::round(bool flush) {
   drain_logs();
   source_.poll(intake_, flush);
   if (flush) {
-    tick(source_.delivered_until(asked));
+    check_taken(asked);
+    emit_gap(asked);
+    tick(std::min(source_.delivered_until(asked), watch_.trusted_until()));
     check_self(asked);
     check_budget(asked);
     take_notes();
@@ -143,7 +154,7 @@ void Pipeline::take_message(const HostMessage& message, std::string_view text) {
     intake_.add(source_.call_record(message));
     return;
   }
-  if (message.kind == RecordKind::kMark) ++marks_since_record_;
+  if (message.kind == RecordKind::kMark) watch_.mark();
   Record record;
   record.kind = message.kind;
   record.start = std::max(message.start, started_);
@@ -170,6 +181,7 @@ void Pipeline::report_lost(std::uint64_t count) {
 }
 
 void Pipeline::tick(TimePoint asked) {
+  ticked_ = std::max(ticked_, asked);
   Record record;
   record.kind = RecordKind::kTick;
   record.start = record.end = asked;
@@ -178,7 +190,6 @@ void Pipeline::tick(TimePoint asked) {
 
 void Pipeline::check_self(TimePoint at) {
   const CuptiCounts counts = source_.counts();
-  check_stolen(at, counts);
   const std::uint64_t launches = counts.launches - at_start_.launches;
   const std::uint64_t operations = counts.operations - at_start_.operations;
   if (launches > 0 && first_launch_seen_ == TimePoint{}) {
@@ -200,22 +211,85 @@ void Pipeline::check_self(TimePoint at) {
                 true);
 }
 
-void Pipeline::check_stolen(TimePoint at, const CuptiCounts& counts) {
-  const std::uint64_t records = counts.calls + counts.operations;
-  if (records != records_seen_ || last_record_seen_ == TimePoint{}) {
-    records_seen_ = records;
-    last_record_seen_ = at;
-    marks_since_record_ = 0;
+// Somebody else has CUPTI's buffers, or has let go of them.
+void Pipeline::check_taken(TimePoint at) {
+  if (nvtx_instances() > 0) source_.drop_markers();
+  if (aside_.open()) {
+    if (!aside_.asked_for() && source_.may_resume(at)) resume();
     return;
   }
-  const bool had_some = records > at_start_.calls + at_start_.operations;
-  if (told_stolen_ || !had_some || marks_since_record_ < kStolenMarks || at - last_record_seen_ < kStolenAfter)
-    return;
-  told_stolen_ = true;
-  outputs_.note({at, "records_stopped",
-                 "no records from CUPTI any more while the job goes on: another profiler has taken its buffers, it "
-                 "seems; there is no ledger from here on"},
-                true);
+  const CuptiCounts counts = source_.counts();
+  const auto signs = [](const CuptiCounts& of) { return of.calls + of.operations + of.buffers_asked; };
+  const std::uint64_t records = signs(counts) - signs(at_start_);
+  if (source_.clocks_exchanged() != std::exchange(clocks_exchanged_, source_.clocks_exchanged()))
+    watch_.clock_exchanged();
+  if (records != std::exchange(records_seen_, records)) lost_registrations_ = 0;
+  const bool gone = watch_.update(at, records);
+  if (source_.registration_lost()) {
+    if (lost_registrations_ == kLostRegistrations)
+      note("no_records", "CUPTI forgets again and again that records are to come to us; not asking any more", true);
+    if (lost_registrations_++ >= kLostRegistrations) return;
+    concede("a profiler that has detached CUPTI");
+    return resume();
+  }
+  if (!gone) return;
+  concede(kSomebody);
+  note("records_stopped",
+       "no records from CUPTI any more while the job goes on: another profiler has taken its buffers, it seems; "
+       "standing aside until it is known to have ended (docs/beside-other-profilers.md)",
+       true);
+}
+
+void Pipeline::concede(std::string_view who) {
+  // Up to the last tick everything had come.
+  aside_.begin(ticked_, who, false);
+  source_.concede();
+}
+
+void Pipeline::emit_gap(TimePoint until) {
+  const Interval piece = aside_.take_piece(until);
+  if (piece.empty()) return;
+  Record record;
+  record.kind = RecordKind::kGap;
+  record.gap = GapReason::kStoodAside;
+  record.start = piece.start;
+  record.end = piece.end;
+  intake_.add(record);
+}
+
+void Pipeline::drain_source(TimePoint until) {
+  source_.stop();
+  round(true);
+  while (!source_.done() && now() < until) {
+    usleep(2000);
+    round(true);
+  }
+  source_.force_out(intake_);
+}
+
+void Pipeline::stand_aside(std::string_view who) {
+  const TimePoint from = now();
+  const bool recording = source_.active();
+  if (!recording && !source_.aside()) return;  // no GPU here: nothing to hand over
+  aside_.begin(from, who, true);
+  if (recording) drain_source(from + kHandOverPatience);
+  source_.hand_over();
+  watch_.reset();
+  note("standing_aside", fmt::format("standing aside for {}", aside_.who()), false);
+}
+
+void Pipeline::resume_unasked() {
+  if (!aside_.open() && source_.active()) concede(kSomebody);  // it was not noticed
+  resume();
+}
+
+void Pipeline::resume() {
+  if (!aside_.open()) return;
+  if (!source_.resume()) return take_notes();  // they say why; the gap goes on
+  const TimePoint at = now();
+  emit_gap(at);
+  watch_.reset();
+  note("stood_aside", say_stood_aside(aside_.who(), aside_.end(at)), true);
 }
 
 void Pipeline::check_budget(TimePoint at) {
@@ -236,7 +310,8 @@ void Pipeline::check_budget(TimePoint at) {
 }
 
 void Pipeline::take_notes() {
-  for (const SourceNote& source_note : source_.take_notes()) note(source_note.code, source_note.text, true);
+  for (const SourceNote& source_note : source_.take_notes())
+    note(source_note.code, source_note.text, source_note.tell);
   const TimePoint at = now();
   if (at - last_quality_ < kQualityPeriod) return;
   last_quality_ = at;
@@ -248,17 +323,12 @@ void Pipeline::note(const std::string& code, const std::string& text, bool tell)
 }
 
 void Pipeline::finish(TimePoint deadline) {
-  // Long enough for a kernel or two to end; a job that exits does not wait for its GPU either.
-  constexpr DurationNs kPatience = milliseconds(200);
-  const TimePoint until = std::min(deadline, now() + kPatience);
-  source_.stop();
-  round(true);
-  while (!source_.done() && now() < until) {
-    usleep(2000);
-    round(true);
-  }
-  source_.force_out(intake_);
+  drain_source(std::min(deadline, now() + kExitPatience));
   drain_logs();
+  if (aside_.open()) {
+    emit_gap(now());
+    note("stood_aside", say_stood_aside(aside_.who(), aside_.end(now())), true);
+  }
   tick(now());
   take_notes();
   engine_.finish();

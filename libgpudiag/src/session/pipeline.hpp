@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attribution/engine.hpp"
 #include "record/recording.hpp"
+#include "session/aside.hpp"
 #include "session/budget.hpp"
 #include "session/live_names.hpp"
 #include "session/outputs.hpp"
@@ -34,6 +36,14 @@ class Pipeline {
   /// Nothing will follow: disables the source, waits for what is still with the driver, until
   /// `deadline` at the longest, closes the books.
   void finish(TimePoint deadline);
+
+  /// CUPTI is `who`'s from here on: passes on what is ours still, up to 0.3 s long, and hands it over.
+  void stand_aside(std::string_view who);
+  /// CUPTI is ours again, where it can be had.
+  void resume();
+  /// The same after a profiler that took it unasked and is known to have ended.
+  void resume_unasked();
+  bool aside() const { return aside_.open(); }
 
   void note(const std::string& code, const std::string& text, bool tell);
 
@@ -63,7 +73,10 @@ class Pipeline {
   void tick(TimePoint asked);
   void meet_device(DeviceId device);
   void check_self(TimePoint at);
-  void check_stolen(TimePoint at, const CuptiCounts& counts);
+  void check_taken(TimePoint at);
+  void concede(std::string_view who);
+  void emit_gap(TimePoint until);
+  void drain_source(TimePoint until);
   void check_budget(TimePoint at);
   void take_notes();
 
@@ -87,10 +100,12 @@ class Pipeline {
   bool logs_busy_ = false;
   bool told_recording_ = false;
   bool told_no_operations_ = false;
-  bool told_stolen_ = false;
-  TimePoint last_record_seen_;
+  Aside aside_;
+  TakeoverWatch watch_;
+  TimePoint ticked_;
+  std::uint64_t clocks_exchanged_;
   std::uint64_t records_seen_ = 0;
-  std::uint64_t marks_since_record_ = 0;
+  int lost_registrations_ = 0;  // in a row, without a record between
   CuptiCounts at_start_;
 };
 

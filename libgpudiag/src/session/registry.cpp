@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,15 @@ const Table* claim_session(Table& mine) {
 
 const Table* find_session(Table& mine) {
   return owner_slot(*all_tables(mine).front()).load(std::memory_order_acquire);
+}
+
+unsigned take_asides_of_others(Table& mine) {
+  unsigned count = 0;
+  for (Table* table : all_tables(mine)) {
+    const bool knows = table->size >= offsetof(Table, take_asides) + sizeof table->take_asides;
+    if (table != &mine && knows) count += table->take_asides();
+  }
+  return count;
 }
 
 void release_session(Table& mine) {

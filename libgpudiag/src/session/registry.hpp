@@ -36,6 +36,10 @@ struct gpudiag_api_v1_table {
   std::size_t (*take_iterations)(gpudiag_iteration* iterations, std::size_t capacity, int timeout_ms);
   std::size_t (*report)(char* text, std::size_t capacity);
   void (*annotate_from)(gpudiag_range_source source, const char* name, std::int64_t start_ns, std::int64_t end_ns);
+  void (*stand_aside)(const char* who);
+  void (*resume)();
+  /// How many calls of stand_aside() this copy has counted without their resume(); it forgets them.
+  unsigned (*take_asides)();
 };
 
 /// The table of this copy.
@@ -48,6 +52,8 @@ namespace gpudiag {
 const gpudiag_api_v1_table* claim_session(gpudiag_api_v1_table& mine);
 /// The owner there is now; null for none.
 const gpudiag_api_v1_table* find_session(gpudiag_api_v1_table& mine);
+/// What other copies than `mine` have counted while there was no session; they forget it.
+unsigned take_asides_of_others(gpudiag_api_v1_table& mine);
 /// Gives the ownership back; nothing where `mine` is not the owner.
 void release_session(gpudiag_api_v1_table& mine);
 

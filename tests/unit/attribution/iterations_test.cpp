@@ -230,5 +230,40 @@ TEST_F(Iterations, LostRecordsAndTimeStoodAsideAreNeverGuessed) {
   EXPECT_EQ(quality[Defect::kDropped], 12u);
 }
 
+TEST_F(Iterations, ATimeStoodAsideThatIsToldPieceByPieceIsOne) {
+  run_kernel(0_us, 10_us, 100_us);
+  add(mark(20_us, 0));
+  add(span(RecordKind::kGap, 60_us, 80_us));
+  add(span(RecordKind::kGap, 80_us, 90_us));
+  add(span(RecordKind::kGap, 90_us, 95_us));
+  run_kernel(97_us, 250_us, 300_us);
+  add(mark(100_us, 1));
+  const auto all = ledgers();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(invalid(all[1], InvalidReason::kStoodAside), 1u);
+}
+
+// Nobody knows when the last operation of the time stood aside ended, so the window of the first one
+// after it begins nowhere, though its host's iteration lies behind.
+TEST_F(Iterations, TheFirstOperationAfterATimeStoodAsideEndsNoValidWindow) {
+  run_kernel(0_us, 10_us, 100_us);
+  add(mark(20_us, 0));
+  add(span(RecordKind::kGap, 110_us, 300_us));
+  add(mark(200_us, 1));
+  add(mark(310_us, 2));
+  run_kernel(320_us, 330_us, 400_us);
+  add(mark(340_us, 3));
+  run_kernel(350_us, 410_us, 500_us);
+  add(mark(360_us, 4));
+  const auto all = ledgers();
+  ASSERT_EQ(all.size(), 5u);
+  EXPECT_TRUE(all[0].valid());
+  EXPECT_EQ(invalid(all[1], InvalidReason::kStoodAside), 1u);
+  EXPECT_EQ(invalid(all[2], InvalidReason::kStoodAside), 1u);
+  EXPECT_EQ(invalid(all[3], InvalidReason::kStoodAside), 1u);
+  EXPECT_TRUE(all[4].valid());
+  EXPECT_EQ(all[4].wall, microseconds(100));
+}
+
 }  // namespace
 }  // namespace gpudiag::testing

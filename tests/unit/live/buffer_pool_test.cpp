@@ -37,6 +37,38 @@ TEST(BufferPool, UsesARecycledBufferAgainAndNoOtherMemory) {
   EXPECT_EQ(pool.made(), 1u);
 }
 
+TEST(BufferPool, WhatIsAbandonedIsNotWaitedForAndNeverHandedOut) {
+  BufferPool pool{8};
+  std::uint8_t* lost = pool.take();
+  EXPECT_EQ(pool.abandon_held(), 1u);
+  EXPECT_EQ(pool.held(), 0u);
+  EXPECT_EQ(pool.oldest_held(), kTimeMax);
+  for (int i = 0; i < 100; ++i) {
+    std::uint8_t* other = pool.take();
+    EXPECT_NE(other, lost);
+    pool.give_back(other, 1);
+    for (const auto& buffer : pool.filled()) pool.recycle(buffer);
+  }
+}
+
+TEST(BufferPool, AnAbandonedBufferThatComesAfterAllIsUsedAgainAndItsRecordsAreNot) {
+  BufferPool pool{1};
+  std::uint8_t* late = pool.take();
+  pool.abandon_held();
+  pool.give_back(late, 500);
+  EXPECT_TRUE(pool.filled().empty());
+  EXPECT_EQ(pool.held(), 0u);
+  EXPECT_EQ(pool.take(), late);
+}
+
+TEST(BufferPool, CountsHowOftenItWasAsked) {
+  BufferPool pool{2};
+  EXPECT_EQ(pool.taken(), 0u);
+  pool.give_back(pool.take(), 1);
+  pool.take();
+  EXPECT_EQ(pool.taken(), 2u);
+}
+
 TEST(BufferPool, NeverHandsOutABufferThatSomebodyHolds) {
   BufferPool pool{4};
   std::set<std::uint8_t*> held;

@@ -81,5 +81,35 @@ TEST(Clock, DoubtsTimesThatAStepBackShowsTwice) {
   EXPECT_EQ(later.time.ns, 11'500'000'000);
 }
 
+// A cycle counter of 2.5 counts a ns, its unit known to 0.02 %.
+TEST(Clock, ConvertsCountsThatAreNoNanoseconds) {
+  constexpr std::int64_t kCounts = 40'000'000'000'000;
+  ClockMap map{ClockUnit{kCounts, 0.4 * 1.0002}};
+  map.add(anchor(kCounts, 1'000'000'000));
+  map.add(anchor(kCounts + 500'000'000, 1'200'000'000));
+  map.add(anchor(kCounts + 1'000'000'000, 1'400'000'000));
+  EXPECT_EQ(map.steps(), 0u);
+  const auto middle = map.to_session(kCounts + 250'000'000);
+  EXPECT_EQ(middle.time.ns, 1'100'000'000);
+  EXPECT_TRUE(middle.certain);
+  EXPECT_EQ(map.to_session(kCounts + 750'000'000).time.ns, 1'300'000'000);
+  EXPECT_EQ(map.to_session(kCounts + 1'000'000'000).time.ns, 1'400'000'000);
+}
+
+TEST(Clock, ATimeOfYetAnotherClockOverflowsNothing) {
+  ClockMap map{ClockUnit{1'000, 300.0}};
+  map.add(anchor(1'000, 0));
+  EXPECT_GT(map.to_session(kEpoch).time.ns, 3'000'000'000'000'000'000);
+  EXPECT_LT(map.to_session(-kEpoch).time.ns, -3'000'000'000'000'000'000);
+}
+
+TEST(Clock, OnceDistrustedNothingIsCertain) {
+  ClockMap map;
+  map.add(anchor(kEpoch, 0));
+  EXPECT_TRUE(map.to_session(kEpoch + 7).certain);
+  map.distrust();
+  EXPECT_FALSE(map.to_session(kEpoch + 7).certain);
+}
+
 }  // namespace
 }  // namespace gpudiag

@@ -65,6 +65,14 @@ void Clock::set_callback(CUpti_TimestampCallbackFunc callback) {
   }
 }
 
+void Clock::forget_callback() {
+  const std::lock_guard lock(line_lock_);
+  callback_.store(nullptr, std::memory_order_release);
+  head_left_.store(0, std::memory_order_relaxed);
+  const Sample fresh = sample();
+  offset_.store(static_cast<std::int64_t>(fresh.cupti) - fresh.host_ns, std::memory_order_relaxed);
+}
+
 // Precondition: line_lock_ is held.
 void Clock::sample_line() {
   while (now_ns() - first_.host_ns < kShortestBaseNs) {

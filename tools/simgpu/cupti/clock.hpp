@@ -38,6 +38,9 @@ class Clock {
   /// next times are still those of the default clock.
   void set_callback(CUpti_TimestampCallbackFunc callback);
 
+  /// The default clock again, as in a process that CUPTI has just been attached to.
+  void forget_callback();
+
   /// Follows steps and slewing of the base clock. Steps below 1 µs are not followed, so that
   /// differences of records of a quiet run are exact.
   void resync();

@@ -257,7 +257,7 @@ SIMGPU_EXPORT CUptiResult cuptiDeviceVirtualizationMode(CUdevice device,
 }
 
 // Nothing of the client's is called any more: what is still in buffers is lost, and the memory
-// of those buffers with it.
+// of those buffers with it. What comes after it finds the defaults, the clock included.
 SIMGPU_EXPORT CUptiResult cuptiFinalize() {
   return enter("cuptiFinalize", [] {
     Library& lib = library();
@@ -265,6 +265,9 @@ SIMGPU_EXPORT CUptiResult cuptiFinalize() {
     lib.subscriber.reset();
     lib.update_wanted();
     lib.store.abandon();
+    lib.store.set_per_thread(true);
+    lib.settings.reset();
+    lib.clock.forget_callback();
     return CUPTI_SUCCESS;
   });
 }

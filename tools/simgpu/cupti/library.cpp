@@ -41,6 +41,13 @@ bool wants_operations(const KindTable& kinds) {
 
 bool is_inert() noexcept { return g_inert.load(std::memory_order_relaxed); }
 
+void Settings::reset() {
+  thread_id_type.store(CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT, std::memory_order_relaxed);
+  latency_timestamps.store(false, std::memory_order_relaxed);
+  all_sync_records.store(true, std::memory_order_relaxed);
+  event_timestamps.store(false, std::memory_order_relaxed);
+}
+
 Library& library() {
   static Library* const instance = [] {
     auto* fresh = new Library;

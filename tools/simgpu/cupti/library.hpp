@@ -22,6 +22,8 @@ namespace simgpu::cupti {
 
 /// Switches of the activity API that are one value each. relaxed: independent of each other.
 struct Settings {
+  void reset();
+
   std::atomic<std::uint32_t> thread_id_type{CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT};
   std::atomic<bool> latency_timestamps{false};
   std::atomic<bool> all_sync_records{true};

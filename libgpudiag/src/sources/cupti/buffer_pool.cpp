@@ -16,6 +16,7 @@ std::uint8_t* BufferPool::take() noexcept {
   if (data == nullptr) data = claim(State::kFilled);
   if (data == nullptr) data = make();
   if (data != nullptr) held_.fetch_add(1, std::memory_order_relaxed);
+  taken_.fetch_add(1, std::memory_order_relaxed);
   return data;
 }
 
@@ -64,7 +65,11 @@ BufferPool::Slot* BufferPool::slot_of(const std::uint8_t* data) noexcept {
 
 void BufferPool::give_back(std::uint8_t* data, std::size_t valid_bytes) noexcept {
   Slot* slot = slot_of(data);
-  if (slot == nullptr || slot->state.load(std::memory_order_acquire) != State::kHeld) return;
+  if (slot == nullptr) return;
+  State abandoned = State::kAbandoned;
+  if (slot->state.compare_exchange_strong(abandoned, State::kFree, std::memory_order_acq_rel)) return;
+  State held = State::kHeld;
+  if (!slot->state.compare_exchange_strong(held, State::kDraining, std::memory_order_acq_rel)) return;
   slot->valid_bytes = std::min(valid_bytes, kActivityBufferBytes);
   slot->order = order_.fetch_add(1, std::memory_order_relaxed);
   held_.fetch_sub(1, std::memory_order_relaxed);
@@ -80,6 +85,17 @@ TimePoint BufferPool::oldest_held() const noexcept {
   return oldest;
 }
 
+std::size_t BufferPool::abandon_held() noexcept {
+  std::size_t abandoned = 0;
+  for (std::size_t i = 0; i < std::min(made(), kSlots); ++i) {
+    State expected = State::kHeld;
+    if (!slots_[i].state.compare_exchange_strong(expected, State::kAbandoned, std::memory_order_acq_rel)) continue;
+    held_.fetch_sub(1, std::memory_order_relaxed);
+    ++abandoned;
+  }
+  return abandoned;
+}
+
 std::vector<BufferPool::Filled> BufferPool::filled() {
   struct Found {
     Slot* slot;
@@ -88,8 +104,8 @@ std::vector<BufferPool::Filled> BufferPool::filled() {
   std::vector<Found> found;
   for (std::size_t i = 0; i < std::min(made(), kSlots); ++i) {
     State expected = State::kFilled;
-    // Held, by us now: nobody can sacrifice it under our eyes.
-    if (slots_[i].state.compare_exchange_strong(expected, State::kHeld, std::memory_order_acq_rel))
+    // Ours now: nobody can sacrifice it under our eyes.
+    if (slots_[i].state.compare_exchange_strong(expected, State::kDraining, std::memory_order_acq_rel))
       found.push_back({&slots_[i], slots_[i].order});
   }
   waiting_.fetch_sub(found.size(), std::memory_order_relaxed);

@@ -44,6 +44,13 @@ class BufferPool {
   std::vector<Filled> filled();
   void recycle(const Filled& buffer) noexcept;
 
+  /// Gives up the buffers that CUPTI holds now: they went to somebody else with their records, or will
+  /// never come back. CUPTI may still write into them. Those that come after all are used again; what is
+  /// in them is not passed on. Drain thread. Returns how many.
+  std::size_t abandon_held() noexcept;
+  /// Grows with each buffer that CUPTI asks for. [any thread]
+  std::uint64_t taken() const noexcept { return taken_.load(std::memory_order_relaxed); }
+
   /// Buffers that CUPTI holds now, and how many are filled and wait. [any thread]
   std::size_t held() const noexcept { return held_.load(std::memory_order_relaxed); }
   /// When the buffer that CUPTI has held longest was taken; kTimeMax where it holds none.
@@ -55,7 +62,7 @@ class BufferPool {
   std::uint64_t take_sacrificed_bytes() noexcept { return sacrificed_.exchange(0, std::memory_order_relaxed); }
 
  private:
-  enum class State : std::uint32_t { kAbsent, kFree, kHeld, kFilled };
+  enum class State : std::uint32_t { kAbsent, kFree, kHeld, kFilled, kDraining, kAbandoned };
   struct Slot {
     std::atomic<State> state{State::kAbsent};  // hands the buffer on; acquire and release throughout
     std::atomic<std::uint8_t*> data{nullptr};
@@ -76,6 +83,7 @@ class BufferPool {
   std::atomic<std::size_t> held_{0};
   std::atomic<std::size_t> waiting_{0};
   std::atomic<std::size_t> hint_{0};
+  std::atomic<std::uint64_t> taken_{0};
   std::atomic<std::uint64_t> order_{0};
   std::atomic<std::uint64_t> sacrificed_{0};
 };

@@ -26,6 +26,9 @@ struct CuptiTable {
   decltype(&cuptiGetResultString) result_string = nullptr;
   decltype(&cuptiGetCallbackName) callback_name = nullptr;
   decltype(&cuptiSetThreadIdType) set_thread_id_type = nullptr;
+  decltype(&cuptiGetThreadIdType) get_thread_id_type = nullptr;
+  decltype(&cuptiActivityGetAttribute) get_attribute = nullptr;
+  decltype(&cuptiActivitySetAttribute) set_attribute = nullptr;
   decltype(&cuptiActivityEnableRuntimeApi) enable_runtime_api = nullptr;
   decltype(&cuptiActivityEnableDriverApi) enable_driver_api = nullptr;
   decltype(&cuptiSubscribe) subscribe = nullptr;

@@ -89,6 +89,9 @@ CuptiTable fill_table(void* library) {
   resolve(library, "cuptiGetResultString", table.result_string);
   resolve(library, "cuptiGetCallbackName", table.callback_name);
   resolve(library, "cuptiSetThreadIdType", table.set_thread_id_type);
+  resolve(library, "cuptiGetThreadIdType", table.get_thread_id_type);
+  resolve(library, "cuptiActivityGetAttribute", table.get_attribute);
+  resolve(library, "cuptiActivitySetAttribute", table.set_attribute);
   resolve(library, "cuptiActivityEnableRuntimeApi", table.enable_runtime_api);
   resolve(library, "cuptiActivityEnableDriverApi", table.enable_driver_api);
   resolve(library, "cuptiSubscribe", table.subscribe);

@@ -92,6 +92,14 @@ bool ActivityDecoder::decode(const BufferPool::Filled& buffer, const ClockMap& c
   return buffer.valid_bytes == 0 || result == CUPTI_ERROR_MAX_LIMIT_REACHED || result == CUPTI_ERROR_INVALID_KIND;
 }
 
+std::uint64_t ActivityDecoder::first_call_time(const BufferPool::Filled& buffer) const {
+  CUpti_Activity* activity = nullptr;
+  while (cupti_.next_record(buffer.data, buffer.valid_bytes, &activity) == CUPTI_SUCCESS)
+    if (activity->kind == CUPTI_ACTIVITY_KIND_RUNTIME || activity->kind == CUPTI_ACTIVITY_KIND_DRIVER)
+      if (const auto start = as<CUpti_ActivityAPI>(*activity).start; start != 0) return start;
+  return 0;
+}
+
 void ActivityDecoder::add(const CUpti_Activity& activity, const ClockMap& clock, RecordSink& sink) {
   switch (activity.kind) {
     case CUPTI_ACTIVITY_KIND_KERNEL:
@@ -105,6 +113,10 @@ void ActivityDecoder::add(const CUpti_Activity& activity, const ClockMap& clock,
     case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: return add_sync(as<CUpti_ActivitySynchronization2>(activity), clock);
     case CUPTI_ACTIVITY_KIND_CUDA_EVENT: return add_event(as<CUpti_ActivityCudaEvent2>(activity));
     case CUPTI_ACTIVITY_KIND_OVERHEAD: return add_overhead(as<CUpti_ActivityOverhead3>(activity), clock, sink);
+    case CUPTI_ACTIVITY_KIND_MARKER:
+      if (take_range_) markers_.add(as<CUpti_ActivityMarker2>(activity), clock, take_range_);
+      else ++counts_.others;
+      return;
     default: ++counts_.others;  // enabled by somebody else
   }
 }
@@ -281,6 +293,7 @@ void ActivityDecoder::finish_round(RecordSink& sink) {
     sink.add(w.record);
   }
   waiting_ = std::move(later);
+  markers_.finish_round();
 }
 
 void ActivityDecoder::add_overhead(const CUpti_ActivityOverhead3& overhead, const ClockMap& clock, RecordSink& sink) {

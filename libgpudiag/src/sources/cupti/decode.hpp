@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "record/clock.hpp"
@@ -15,6 +16,7 @@
 #include "sources/api_class.hpp"
 #include "sources/cupti/buffer_pool.hpp"
 #include "sources/cupti/cupti_abi.hpp"
+#include "sources/cupti/markers.hpp"
 #include "sources/cupti/names_cache.hpp"
 
 namespace gpudiag {
@@ -39,6 +41,12 @@ class ActivityDecoder {
   /// After the last buffer of a round: passes on the records that waited for others, with what has
   /// been found; those whose calls have not been seen wait for one more round.
   void finish_round(RecordSink& sink);
+  /// NVTX ranges that CUPTI records go to `take`; null, as in the beginning: nowhere.
+  void set_range_sink(MarkerPairs::Take take) { take_range_ = std::move(take); }
+  /// Nothing of what has been seen has to do with what will come.
+  void forget_open_ranges() { markers_.clear(); }
+  /// The time of the first host call in `buffer`, in whatever clock it is; 0 where there is none.
+  std::uint64_t first_call_time(const BufferPool::Filled& buffer) const;
   /// A call that came by another way than an activity record.
   void note_call(const Record& call);
   /// Kernel names may point to other text from now on (a module was unloaded).
@@ -89,6 +97,8 @@ class ActivityDecoder {
   const CuptiTable& cupti_;
   NameTable& names_;
   KernelNames kernel_names_;
+  MarkerPairs markers_;
+  MarkerPairs::Take take_range_;
   std::array<std::vector<Function>, 2> functions_;   // driver, runtime
   std::vector<Call> calls_;                          // by correlation, the latest of each slot
   struct EventRecord {

@@ -65,4 +65,12 @@ bool torch_loaded() {
   return !loaded_sign(kTorch).empty();
 }
 
+std::string nvtx_injection() {
+  const char* variable = std::getenv("NVTX_INJECTION64_PATH");
+  const std::string_view path{variable != nullptr ? variable : ""};
+  return std::string{path.substr(path.rfind('/') + 1)};
+}
+
+bool nvtx_leads_to_cupti() { return nvtx_injection().starts_with("libcupti.so"); }
+
 }  // namespace gpudiag

@@ -14,4 +14,10 @@ std::string foreign_tool();
 /// True where libtorch is loaded: its profiler will want the one CUPTI subscriber.
 bool torch_loaded();
 
+/// File name of the library to which NVTX_INJECTION64_PATH leads NVTX; empty where it is not set.
+std::string nvtx_injection();
+
+/// True where that is a CUPTI library: ranges then come as records of CUPTI's, and not by our injection.
+bool nvtx_leads_to_cupti();
+
 }  // namespace gpudiag

@@ -1,86 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sources/cupti/source.hpp"
 
-#include <array>
+#include <time.h>
+
+#include <algorithm>
 #include <utility>
 
 #include "fmt/format.h"
-#include "record/clock.hpp"
-#include "sources/cupti/buffer_pool.hpp"
+#include "sources/cupti/borrowed_settings.hpp"
+#include "sources/cupti/buffer_callbacks.hpp"
 #include "sources/cupti/callbacks.hpp"
 #include "sources/cupti/cupti_load.hpp"
 #include "sources/cupti/decode.hpp"
 #include "sources/cupti/foreign_tools.hpp"
+#include "sources/cupti/record_clock.hpp"
+#include "sources/cupti/selection.hpp"
 #include "sources/host/now.hpp"
 
 namespace gpudiag {
 namespace {
 
-// CONCURRENT_KERNEL and not KERNEL, which would make kernels wait for each other. RUNTIME and DRIVER
-// are switched on function by function.
-constexpr std::array kKinds{
-    std::pair{CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, "CONCURRENT_KERNEL"},
-    std::pair{CUPTI_ACTIVITY_KIND_MEMCPY, "MEMCPY"},
-    std::pair{CUPTI_ACTIVITY_KIND_MEMCPY2, "MEMCPY2"},
-    std::pair{CUPTI_ACTIVITY_KIND_MEMSET, "MEMSET"},
-    std::pair{CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, "SYNCHRONIZATION"},
-    std::pair{CUPTI_ACTIVITY_KIND_CUDA_EVENT, "CUDA_EVENT"},
-    std::pair{CUPTI_ACTIVITY_KIND_OVERHEAD, "OVERHEAD"},
-};
-
-// Ids are dense with few holes; this many unknown ones in a row are the end.
-constexpr std::uint32_t kCallbackHole = 64;
 // A buffer that is sacrificed is counted by its bytes: API records have 40, kernels 200.
 constexpr std::uint64_t kTypicalRecordBytes = 100;
+// How often CUPTI is asked whether it has been left by the one to whom we conceded it.
+constexpr DurationNs kFirstQuestion = seconds(5);
+constexpr DurationNs kLongestWait = seconds(60);
 
-// The one trampoline: CUPTI's buffer callbacks carry no user pointer. release and acquire: the pool
-// is whole before CUPTI sees it.
-std::atomic<BufferPool*> g_pool{nullptr};
-// For the moment when no memory can be had at all: null would crash older CUPTIs, and what is written
-// here is never read.
-alignas(64) std::uint8_t g_last_resort[kActivityBufferBytes];
-
-void CUPTIAPI on_buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records) {
-  BufferPool* pool = g_pool.load(std::memory_order_acquire);
-  *buffer = pool != nullptr ? pool->take() : nullptr;
-  if (*buffer == nullptr) *buffer = g_last_resort;
-  *size = kActivityBufferBytes;
-  *max_records = 0;
+bool read_cupti_clock(std::uint64_t& count, void* cupti) {
+  const auto* table = static_cast<const CuptiTable*>(cupti);
+  return table->timestamp != nullptr && table->timestamp(&count) == CUPTI_SUCCESS;
 }
 
-void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
-  if (BufferPool* pool = g_pool.load(std::memory_order_acquire)) pool->give_back(buffer, valid);
+std::array<ClockSource, RecordClock::kSources> clock_sources(CuptiTable& cupti) {
+  const auto machine = machine_clocks();
+  return {ClockSource{"CUPTI's clock", read_cupti_clock, &cupti}, machine[0], machine[1], machine[2]};
 }
 
-/// The tightest of three readings.
-ClockAnchor read_anchor(const CuptiTable& cupti) {
-  ClockAnchor best;
-  for (int i = 0; i < 3; ++i) {
-    std::uint64_t foreign = 0;
-    ClockAnchor anchor;
-    anchor.before = now();
-    if (cupti.timestamp(&foreign) != CUPTI_SUCCESS) continue;
-    anchor.after = now();
-    anchor.foreign_ns = static_cast<std::int64_t>(foreign);
-    if (best.foreign_ns == 0 || anchor.width() < best.width()) best = anchor;
-  }
-  return best;
-}
-
-bool is_needed(ApiClass api) { return api != ApiClass::kOther && api != ApiClass::kQuery; }
-
-/// Slow by nature, so a callback around it costs nothing in proportion.
-bool is_for_callbacks(ApiClass api) {
-  switch (api) {
-    case ApiClass::kStreamSync:
-    case ApiClass::kDeviceSync:
-    case ApiClass::kEventSync:
-    case ApiClass::kMalloc:
-    case ApiClass::kFree:
-    case ApiClass::kHostMalloc:
-    case ApiClass::kHostFree: return true;
-    default: return false;
-  }
+void pause_for(DurationNs length) {
+  const timespec t{length.ns / 1'000'000'000, length.ns % 1'000'000'000};
+  nanosleep(&t, nullptr);
 }
 
 }  // namespace
@@ -89,180 +47,160 @@ class CuptiSource::Impl {
  public:
   explicit Impl(NameTable& names) : names_{names} {}
 
-  bool start(const CuptiSettings& settings);
+  bool start(const CuptiSettings& settings, bool aside);
   void poll(RecordSink& sink, bool flush);
   void stop();
   void force_out(RecordSink& sink);
-  void drop_driver_calls();
+  void hand_over();
+  void concede();
+  bool may_resume(TimePoint at);
+  bool resume();
 
-  void note(std::string code, std::string text) { notes_.push_back({std::move(code), std::move(text)}); }
+  void note(std::string code, std::string text, bool tell = true) {
+    notes_.push_back({std::move(code), std::move(text), tell});
+  }
+
+  enum class State : std::uint8_t { kIdle, kRecording, kDraining, kAside };
 
   NameTable& names_;
   CuptiTable cupti_;
+  CuptiSettings settings_;
   std::unique_ptr<BufferPool> pool_;
   std::unique_ptr<ActivityDecoder> decoder_;
-  ClockMap clock_;
+  ActivitySelection selection_{cupti_};
+  RecordClock clock_{clock_sources(cupti_), now, pause_for};
+  std::function<void(const HostMessage&, std::string_view)> take_range_;
   std::vector<SourceNote> notes_;
-  bool active_ = false;
-  CallbackMode callback_mode_ = CallbackMode::kOff;
+  State state_ = State::kIdle;
+  bool registration_lost_ = false;
+  std::uint64_t clocks_exchanged_ = 0;
 
  private:
-  bool enable_kinds();
-  bool prefer_callbacks(CallbackMode mode);
-  void find_functions();
-  void choose_functions(CUpti_CallbackDomain domain);
-  void enable_call(const CallbackId& id, bool on);
+  bool load();
+  bool begin();
+  bool enable_all();
   void take_subscriber();
   void yield_subscriber();
   void decode_filled(RecordSink& sink);
+  void settle_clock(const std::vector<BufferPool::Filled>& buffers);
+  void tell_clock();
   void report_losses(RecordSink& sink);
   void emit_lost(std::uint64_t count, RecordSink& sink);
 
   CallbackSubscriber subscriber_;
-  std::vector<CUpti_ActivityKind> enabled_;
-  std::vector<CallbackId> functions_;        // recorded as activities
-  std::vector<CallbackId> slow_functions_;   // those of them that a subscriber sees instead
+  BorrowedSettings borrowed_;
+  bool conceded_ = false;
+  std::uint64_t taken_before_ = 0;
+  TimePoint ask_at_;
+  DurationNs ask_after_;
   bool told_unreadable_ = false;
-  bool whole_runtime_ = false;
-  bool whole_driver_ = false;
   std::uint64_t modules_unloaded_ = 0;
 };
 
-bool CuptiSource::Impl::start(const CuptiSettings& settings) {
-  if (active_) return true;
+bool CuptiSource::Impl::start(const CuptiSettings& settings, bool aside) {
+  if (state_ == State::kRecording || state_ == State::kAside) return true;
+  settings_ = settings;
+  conceded_ = false;
+  if (aside) {
+    state_ = State::kAside;
+    return true;
+  }
+  return load() && begin();
+}
+
+bool CuptiSource::Impl::load() {
   if (!driver_present()) return false;
   if (const std::string tool = foreign_tool(); !tool.empty()) {
     note("stood_aside", fmt::format("{} traces this process; standing aside, no ledger", tool));
     return false;
   }
-  if (!cupti_.complete()) {
-    auto loaded = load_cupti(settings.path);
-    if (!loaded) {
-      note("no_cupti", loaded.error().message);
-      return false;
-    }
-    cupti_ = *loaded;
-    pool_ = std::make_unique<BufferPool>(settings.buffers);
-    decoder_ = std::make_unique<ActivityDecoder>(cupti_, names_);
-    g_pool.store(pool_.get(), std::memory_order_release);
+  if (cupti_.complete()) return true;
+  auto loaded = load_cupti(settings_.path);
+  if (!loaded) {
+    note("no_cupti", loaded.error().message);
+    return false;
   }
-  callback_mode_ = settings.callbacks;
-  if (cupti_.set_thread_id_type != nullptr) cupti_.set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
-  if (const CUptiResult result = cupti_.register_callbacks(on_buffer_requested, on_buffer_completed);
-      result != CUPTI_SUCCESS) {
+  cupti_ = *loaded;
+  pool_ = std::make_unique<BufferPool>(settings_.buffers);
+  decoder_ = std::make_unique<ActivityDecoder>(cupti_, names_);
+  set_buffer_pool(pool_.get());
+  return true;
+}
+
+bool CuptiSource::Impl::begin() {
+  registration_lost_ = false;
+  decoder_->set_range_sink(settings_.markers ? take_range_ : nullptr);
+  decoder_->forget_open_ranges();
+  borrowed_.take(cupti_);
+  clock_.restart();
+  if (const CUptiResult result = register_buffer_callbacks(cupti_); result != CUPTI_SUCCESS) {
     note("no_records", fmt::format("CUPTI gives no records: {}", describe(cupti_, result)));
     return false;
   }
-  if (!enable_kinds()) return false;
-  clock_.add(read_anchor(cupti_));
-  find_functions();
+  if (!enable_all()) return false;
+  if (clock_.map().empty()) clock_.restart();  // where CUPTI tells the time only once it is at work
+  tell_clock();
+  state_ = State::kRecording;
+  return true;
+}
+
+bool CuptiSource::Impl::enable_all() {
+  const ActivitySelection::Refused refused = selection_.enable_kinds(settings_.markers);
+  if (refused.kernels) {
+    note("no_records", fmt::format("CUPTI records no kernels: {}", refused.what));
+    return false;
+  }
+  if (!refused.what.empty()) note("kinds_missing", fmt::format("CUPTI does not record {}", refused.what));
+  selection_.find_functions(*decoder_);
   take_subscriber();
-  choose_functions(CUPTI_CB_DOMAIN_RUNTIME_API);
-  if (settings.driver_calls) choose_functions(CUPTI_CB_DOMAIN_DRIVER_API);
-  active_ = true;
-  return true;
-}
-
-bool CuptiSource::Impl::enable_kinds() {
-  std::string missing;
-  for (const auto& [kind, name] : kKinds) {
-    const CUptiResult result = cupti_.enable(kind);
-    if (result == CUPTI_SUCCESS) {
-      enabled_.push_back(kind);
-      continue;
-    }
-    missing += fmt::format("{}{}: {}", missing.empty() ? "" : ", ", name, describe(cupti_, result));
-    if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
-      note("no_records", fmt::format("CUPTI records no kernels: {}", describe(cupti_, result)));
-      return false;
-    }
-  }
-  if (!missing.empty()) note("kinds_missing", fmt::format("CUPTI does not record {}", missing));
-  return true;
-}
-
-void CuptiSource::Impl::find_functions() {
-  functions_.clear();
-  slow_functions_.clear();
-  if (cupti_.callback_name == nullptr) return;
-  for (const CUpti_CallbackDomain domain : {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_CB_DOMAIN_DRIVER_API}) {
-    std::uint32_t hole = 0;
-    for (std::uint32_t id = 1; hole < kCallbackHole; ++id) {
-      const auto& function = decoder_->function(domain, id);
-      hole = function.name == kNoName ? hole + 1 : 0;
-      if (!is_needed(function.traits.api)) continue;
-      functions_.push_back({domain, id});
-      // The driver call inside a runtime call would tell the same wait twice.
-      if (domain == CUPTI_CB_DOMAIN_RUNTIME_API && is_for_callbacks(function.traits.api))
-        slow_functions_.push_back({domain, id});
-    }
-  }
-}
-
-bool CuptiSource::Impl::prefer_callbacks(CallbackMode mode) {
-  if (mode == CallbackMode::kOff) return false;
-  if (mode == CallbackMode::kAuto && torch_loaded()) return false;
+  if (!selection_.enable_functions(CUPTI_CB_DOMAIN_RUNTIME_API, subscriber_.taken()))
+    note("kinds_missing", "CUPTI does not record runtime calls");
+  if (settings_.driver_calls && !selection_.enable_functions(CUPTI_CB_DOMAIN_DRIVER_API, false))
+    note("kinds_missing", "CUPTI does not record driver calls");
   return true;
 }
 
 void CuptiSource::Impl::take_subscriber() {
-  if (!prefer_callbacks(callback_mode_) || slow_functions_.empty()) return;
+  const bool wanted = settings_.callbacks == CallbackMode::kOn ||
+                      (settings_.callbacks == CallbackMode::kAuto && !torch_loaded());
+  if (!wanted || selection_.slow_functions().empty()) return;
   std::string why_not;
-  if (subscriber_.take(cupti_, slow_functions_, why_not) != CUPTI_SUCCESS)
+  if (subscriber_.take(cupti_, selection_.slow_functions(), why_not) != CUPTI_SUCCESS)
     note("callbacks_off", fmt::format("callbacks off: {}; the ledger does without", why_not));
 }
 
-void CuptiSource::Impl::enable_call(const CallbackId& id, bool on) {
-  const std::uint8_t value = on ? 1 : 0;
-  if (id.domain == CUPTI_CB_DOMAIN_RUNTIME_API) cupti_.enable_runtime_api(id.callback, value);
-  else cupti_.enable_driver_api(id.callback, value);
-}
-
-void CuptiSource::Impl::choose_functions(CUpti_CallbackDomain domain) {
-  const bool runtime = domain == CUPTI_CB_DOMAIN_RUNTIME_API;
-  const bool selectable = (runtime ? cupti_.enable_runtime_api != nullptr : cupti_.enable_driver_api != nullptr) &&
-                          !functions_.empty();
-  if (!selectable) {  // an older CUPTI: all calls or none
-    const auto kind = runtime ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER;
-    if (cupti_.enable(kind) == CUPTI_SUCCESS) enabled_.push_back(kind);
-    else note("kinds_missing", fmt::format("CUPTI does not record {} calls", runtime ? "runtime" : "driver"));
-    return;
-  }
-  for (const CallbackId& id : functions_)
-    if (id.domain == domain) enable_call(id, true);
-  if (!runtime || !subscriber_.taken()) return;
-  for (const CallbackId& id : slow_functions_) enable_call(id, false);  // the subscriber sees those
-}
-
 void CuptiSource::Impl::yield_subscriber() {
-  if (!subscriber_.taken()) return;
+  if (settings_.callbacks != CallbackMode::kAuto || !subscriber_.taken() || !torch_loaded()) return;
   subscriber_.release(cupti_);
-  if (cupti_.enable_runtime_api != nullptr)
-    for (const CallbackId& id : slow_functions_) enable_call(id, true);
+  selection_.without_subscriber();
+  note("callbacks_off", "callbacks off: torch has been loaded, whose profiler may want CUPTI's only subscriber");
 }
 
 void CuptiSource::Impl::poll(RecordSink& sink, bool flush) {
-  if (pool_ == nullptr) return;
-  if (active_ && flush && callback_mode_ == CallbackMode::kAuto && subscriber_.taken() && torch_loaded()) {
-    yield_subscriber();
-    note("callbacks_off", "callbacks off: torch has been loaded, whose profiler may want CUPTI's only subscriber");
+  if (pool_ == nullptr || state_ == State::kIdle || state_ == State::kAside) return;
+  if (flush) {
+    if (state_ == State::kRecording) yield_subscriber();
+    registration_lost_ = cupti_.flush_all(0) == CUPTI_ERROR_INVALID_OPERATION;
   }
-  if (flush) cupti_.flush_all(0);
   decode_filled(sink);
   if (flush) report_losses(sink);
 }
 
 void CuptiSource::Impl::decode_filled(RecordSink& sink) {
   const auto buffers = pool_->filled();
-  if (buffers.empty() && clock_.empty()) return;
+  if (buffers.empty() && clock_.map().empty()) return;
   // After the buffers were taken, so that no time in them lies beyond the newest anchor.
-  if (const ClockAnchor anchor = read_anchor(cupti_); anchor.foreign_ns != 0) clock_.add(anchor);
+  if (clock_.advance()) {
+    ++clocks_exchanged_;
+    tell_clock();
+  }
+  settle_clock(buffers);
   if (const std::uint64_t unloaded = CallbackSubscriber::modules_unloaded(); unloaded != modules_unloaded_) {
     modules_unloaded_ = unloaded;
     decoder_->forget_names();
   }
   for (const BufferPool::Filled& buffer : buffers) {
-    if (!decoder_->decode(buffer, clock_, sink)) {
+    if (!decoder_->decode(buffer, clock_.map(), sink)) {
       if (!std::exchange(told_unreadable_, true))
         note("unreadable_buffer", "CUPTI cannot read records that it wrote; they are counted as lost");
       emit_lost(1, sink);  // at the least
@@ -270,6 +208,24 @@ void CuptiSource::Impl::decode_filled(RecordSink& sink) {
     pool_->recycle(buffer);
   }
   decoder_->finish_round(sink);
+}
+
+void CuptiSource::Impl::settle_clock(const std::vector<BufferPool::Filled>& buffers) {
+  for (const BufferPool::Filled& buffer : buffers) {
+    if (clock_.settled()) return;
+    clock_.settle(decoder_->first_call_time(buffer));
+    if (!clock_.settled()) continue;
+    if (clock_.lost())
+      note("foreign_clock", "CUPTI's records come in a clock that cannot be found: there is no ledger of them");
+    else if (clock_.name() != std::string_view{"CUPTI's clock"})
+      note("clock", fmt::format("CUPTI's records come in {}, whatever it says of its clock; converted", clock_.name()),
+           false);
+  }
+}
+
+void CuptiSource::Impl::tell_clock() {
+  if (!clock_.counts_ns())
+    note("clock", "CUPTI's records do not come in nanoseconds: another profiler has given it a clock; converted", false);
 }
 
 void CuptiSource::Impl::report_losses(RecordSink& sink) {
@@ -287,26 +243,19 @@ void CuptiSource::Impl::emit_lost(std::uint64_t count, RecordSink& sink) {
   sink.add(record);
 }
 
-void CuptiSource::Impl::drop_driver_calls() {
-  if (!active_ || cupti_.enable_driver_api == nullptr) return;
-  for (const CallbackId& id : functions_)
-    if (id.domain == CUPTI_CB_DOMAIN_DRIVER_API) enable_call(id, false);
-}
-
 void CuptiSource::Impl::stop() {
-  if (!active_) return;
-  active_ = false;
-  for (const CallbackId& id : functions_) {
-    const bool runtime = id.domain == CUPTI_CB_DOMAIN_RUNTIME_API;
-    if (runtime ? cupti_.enable_runtime_api != nullptr : cupti_.enable_driver_api != nullptr) enable_call(id, false);
+  if (state_ == State::kRecording) {
+    selection_.disable_all();
+    subscriber_.release(cupti_);
+    borrowed_.give_back(cupti_);
+    state_ = State::kDraining;
+  } else if (state_ == State::kAside) {
+    state_ = State::kIdle;  // what is enabled is not ours
   }
-  for (const CUpti_ActivityKind kind : enabled_) cupti_.disable(kind);
-  enabled_.clear();
-  subscriber_.release(cupti_);
 }
 
 void CuptiSource::Impl::force_out(RecordSink& sink) {
-  if (pool_ == nullptr) return;
+  if (pool_ == nullptr || state_ != State::kDraining) return;
   cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   decode_filled(sink);
   decoder_->finish_round(sink);  // those that still wait have had their round
@@ -318,15 +267,68 @@ void CuptiSource::Impl::force_out(RecordSink& sink) {
   emit_lost(missing, sink);  // at the least
 }
 
+void CuptiSource::Impl::hand_over() {
+  if (pool_ != nullptr) pool_->abandon_held();
+  conceded_ = false;
+  state_ = State::kAside;
+}
+
+void CuptiSource::Impl::concede() {
+  if (state_ != State::kRecording) return;
+  pool_->abandon_held();
+  conceded_ = true;
+  taken_before_ = pool_->taken();
+  ask_after_ = kFirstQuestion;
+  ask_at_ = now() + ask_after_;
+  state_ = State::kAside;
+}
+
+bool CuptiSource::Impl::may_resume(TimePoint at) {
+  if (state_ != State::kAside || !conceded_) return false;
+  if (registration_lost_ || pool_->taken() != taken_before_) return true;
+  if (at < ask_at_) return false;
+  ask_after_ = std::min(ask_after_ + ask_after_, kLongestWait);
+  ask_at_ = at + ask_after_;
+  // A flush is all that it takes to know: it cannot take anything from whoever is registered.
+  registration_lost_ = cupti_.flush_all(0) == CUPTI_ERROR_INVALID_OPERATION;
+  return registration_lost_;
+}
+
+bool CuptiSource::Impl::resume() {
+  if (state_ != State::kAside) return state_ == State::kRecording;
+  state_ = State::kIdle;
+  return load() && begin();
+}
+
 CuptiSource::CuptiSource(NameTable& names) : impl_{std::make_unique<Impl>(names)} {}
 CuptiSource::~CuptiSource() = default;
 
-bool CuptiSource::start(const CuptiSettings& settings) { return impl_->start(settings); }
-bool CuptiSource::active() const { return impl_->active_; }
+bool CuptiSource::start(const CuptiSettings& settings, bool aside) { return impl_->start(settings, aside); }
+bool CuptiSource::active() const { return impl_->state_ == Impl::State::kRecording; }
+bool CuptiSource::aside() const { return impl_->state_ == Impl::State::kAside; }
+bool CuptiSource::registration_lost() const { return active() && impl_->registration_lost_; }
 void CuptiSource::poll(RecordSink& sink, bool flush) { impl_->poll(sink, flush); }
 void CuptiSource::stop() { impl_->stop(); }
 void CuptiSource::force_out(RecordSink& sink) { impl_->force_out(sink); }
-void CuptiSource::drop_driver_calls() { impl_->drop_driver_calls(); }
+void CuptiSource::hand_over() { impl_->hand_over(); }
+void CuptiSource::concede() { impl_->concede(); }
+bool CuptiSource::may_resume(TimePoint at) { return impl_->may_resume(at); }
+bool CuptiSource::resume() { return impl_->resume(); }
+std::uint64_t CuptiSource::clocks_exchanged() const { return impl_->clocks_exchanged_; }
+
+void CuptiSource::set_range_sink(std::function<void(const HostMessage&, std::string_view)> take) {
+  impl_->take_range_ = std::move(take);
+  if (impl_->decoder_ != nullptr && impl_->settings_.markers) impl_->decoder_->set_range_sink(impl_->take_range_);
+}
+void CuptiSource::drop_markers() {
+  if (!std::exchange(impl_->settings_.markers, false)) return;
+  if (active()) impl_->selection_.disable_markers();
+  if (impl_->decoder_ != nullptr) impl_->decoder_->set_range_sink(nullptr);
+}
+void CuptiSource::drop_driver_calls() {
+  if (std::exchange(impl_->settings_.driver_calls, false) && active()) impl_->selection_.disable_driver_calls();
+}
+
 bool CuptiSource::done() const { return impl_->pool_ == nullptr || impl_->pool_->held() == 0; }
 bool CuptiSource::backlog() const {
   return impl_->pool_ != nullptr && impl_->pool_->waiting() * 4 > impl_->pool_->limit();
@@ -369,6 +371,7 @@ CuptiCounts CuptiSource::counts() const {
   counts.launches = decoded.launches;
   counts.operations = decoded.operations;
   counts.buffers_made = impl_->pool_->made();
+  counts.buffers_asked = impl_->pool_->taken();
   counts.clock_steps = impl_->clock_.steps();
   return counts;
 }

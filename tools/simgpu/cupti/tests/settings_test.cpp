@@ -181,6 +181,28 @@ TEST(Walking, ARecordOfNoKindEndsTheWalk) {
   });
 }
 
+TEST(Finalize, WhoeverComesAfterItFindsTheDefaults) {
+  in_own_process("", [] {
+    start();
+    ASSERT_EQ(cuptiActivityRegisterTimestampCallback([]() -> std::uint64_t { return 7; }), CUPTI_SUCCESS);
+    ASSERT_EQ(cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM), CUPTI_SUCCESS);
+    std::uint8_t per_thread = 0;
+    std::size_t size = sizeof per_thread;
+    ASSERT_EQ(cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &per_thread),
+              CUPTI_SUCCESS);
+    ASSERT_EQ(cuptiFinalize(), CUPTI_SUCCESS);
+    std::uint64_t now = 0;
+    EXPECT_EQ(cuptiGetTimestamp(&now), CUPTI_SUCCESS);
+    EXPECT_GT(now, 1'600'000'000'000'000'000U);
+    CUpti_ActivityThreadIdType type = CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM;
+    EXPECT_EQ(cuptiGetThreadIdType(&type), CUPTI_SUCCESS);
+    EXPECT_EQ(type, CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT);
+    EXPECT_EQ(cuptiActivityGetAttribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &per_thread),
+              CUPTI_SUCCESS);
+    EXPECT_EQ(per_thread, 1);
+  });
+}
+
 TEST(Finalize, DetachesAndLosesWhatWasNotFlushed) {
   in_own_process("", [] {
     start();
