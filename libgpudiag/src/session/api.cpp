@@ -105,8 +105,8 @@ gpudiag_status own_start(const gpudiag_options* given) {
     if (session.forked()) return GPUDIAG_FORKED;
     const Table* owner = claim_session(mine);
     if (owner != &mine) return owner->active() != 0 ? GPUDIAG_RUNNING : owner->start(given);
-    const gpudiag_status status = session.start(overrides_of(complete(given)));
     if (const unsigned asides = take_asides_of_others(mine); asides > 0) session.add_asides(asides, {});
+    const gpudiag_status status = session.start(overrides_of(complete(given)));
     if (status < 0) release_session(mine);
     return status;
   } catch (...) {
@@ -160,7 +160,6 @@ std::size_t own_report(char* text, std::size_t capacity) {
   }
 }
 
-void own_annotate_from(gpudiag_range_source source, const char* name, std::int64_t start_ns, std::int64_t end_ns) {
 void own_stand_aside(const char* who) {
   try {
     LiveSession::instance().stand_aside(view(who));
@@ -175,6 +174,7 @@ void own_resume() {
 }
 unsigned own_take_asides() { return LiveSession::instance().take_asides(); }
 
+void own_annotate_from(gpudiag_range_source source, const char* name, std::int64_t start_ns, std::int64_t end_ns) {
   if (source != GPUDIAG_RANGE_USER && source != GPUDIAG_RANGE_ANNOTATION && source != GPUDIAG_RANGE_OPERATOR &&
       source != GPUDIAG_RANGE_PYTHON)
     return;
@@ -285,9 +285,6 @@ std::size_t gpudiag_report(char* text, std::size_t capacity) {
   return table != nullptr ? table->report(text, capacity) : own_report(text, capacity);
 }
 
-/* For libgpudiag_inject.so, which forwards the entry points of the driver and of NVTX. */
-
-/* 1 where a session runs or is not wanted, 0 where it failed (which has been said). */
 void gpudiag_stand_aside(const char* who) {
   const auto* table = target();
   if (table == nullptr) own_stand_aside(who);
@@ -299,6 +296,9 @@ void gpudiag_resume(void) {
   else if (has_member(*table, offsetof(Table, resume))) table->resume();
 }
 
+/* For libgpudiag_inject.so, which forwards the entry points of the driver and of NVTX. */
+
+/* 1 where a session runs or is not wanted, 0 where it failed (which has been said). */
 GPUDIAG_API int gpudiag_inject_cuda(void) { return own_start(nullptr) == GPUDIAG_FAILED ? 0 : 1; }
 
 /* Always 1: NVTX would unload the injected library, and ours stays for good. */

@@ -32,8 +32,6 @@ constexpr auto kExitPatience = std::chrono::milliseconds(2000);
 constexpr auto kAsidePatience = std::chrono::milliseconds(2000);
 constexpr std::size_t kStackBytes = 1u << 20;
 
-thread_local bool t_own_thread = false;  ///< a session's drain thread
-
 std::string host_name() {
   char name[256] = {};
   return gethostname(name, sizeof name - 1) == 0 ? name : "";
@@ -167,7 +165,6 @@ void LiveSession::drain() {
     pipeline_->finish(now() + DurationNs{std::chrono::nanoseconds(kExitPatience).count()});
   } catch (const std::exception& failure) {
     set_host_log(false);
-  t_own_thread = true;
     source_->stop();
     complain(fmt::format("stops recording: {}", failure.what()));
   }
@@ -183,6 +180,7 @@ void LiveSession::drain_until_stopped() {
     const bool flush = at >= next_flush;
     if (flush) next_flush = at + kFlushPeriod;
     pipeline_->round(flush);
+    follow_asides();
     std::unique_lock lock{wake_};
     if (stop_asked_) return;
     if (pipeline_->backlog()) continue;
@@ -191,15 +189,7 @@ void LiveSession::drain_until_stopped() {
     if (stop_asked_) return;
   }
 }
-    follow_asides();
 
-void LiveSession::stop() {
-  if (!active()) return;
-  if (on_drain_thread()) return;
-  const std::lock_guard lock{control_};
-  if (!active()) return;
-  state_.store(State::kStopping, std::memory_order_release);
-  std::unique_lock wait{wake_};
 // No lock is held while CUPTI is called.
 void LiveSession::follow_asides() {
   bool wanted = false;
@@ -258,6 +248,13 @@ unsigned LiveSession::take_asides() {
   return std::exchange(asides_, 0);
 }
 
+void LiveSession::stop() {
+  if (!active()) return;
+  if (on_drain_thread()) return;
+  const std::lock_guard lock{control_};
+  if (!active()) return;
+  state_.store(State::kStopping, std::memory_order_release);
+  std::unique_lock wait{wake_};
   stop_asked_ = true;
   changed_.notify_all();
   const bool drained = changed_.wait_for(wait, kExitPatience, [this] { return drained_; });

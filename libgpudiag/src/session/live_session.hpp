@@ -49,6 +49,9 @@ class LiveSession {
   bool start_drain(const Settings& settings, const SessionInfo& info);
   void drain();
   void drain_until_stopped();
+  void follow_asides();
+  bool on_drain_thread() const;
+  void wait_for_drain(std::unique_lock<std::mutex>& lock, bool aside);
   static void at_exit();
   static void in_child();
 
@@ -63,18 +66,14 @@ class LiveSession {
   std::mutex wake_;                          // guards what follows, up to drained_
   std::condition_variable changed_;
   bool stop_asked_ = false;
+  unsigned asides_ = 0;                      // calls of stand_aside() without their resume()
+  std::string aside_for_;
+  bool resume_asked_ = false;                // though asides_ is 0
+  bool is_aside_ = false;                    // what the drain thread has made of it
   bool drained_ = true;                      // the drain thread has closed the books (or never began)
-  void follow_asides();
-  bool on_drain_thread() const;
-  void wait_for_drain(std::unique_lock<std::mutex>& lock, bool aside);
   std::atomic<std::thread::native_handle_type> drain_thread_{};
   bool hooks_installed_ = false;
   bool told_busy_ = false;
 };
 
 }  // namespace gpudiag
-  unsigned asides_ = 0;                      // calls of stand_aside() without their resume()
-  std::string aside_for_;
-  bool resume_asked_ = false;                // though asides_ is 0
-  bool is_aside_ = false;                    // what the drain thread has made of it
-  std::atomic<bool> told_own_thread_{false};  // relaxed: at worst it is said twice
