@@ -36,6 +36,17 @@ class LiveSession {
   /// True in a child that was forked while a session ran. [any thread]
   bool forked() const noexcept { return state_.load(std::memory_order_relaxed) == State::kForked; }
 
+  /// Until resume(), called as often, CUPTI belongs to `who`; also before a session and between sessions.
+  /// Returns when that is so, at the latest after two seconds. Both return at once on our own thread (then
+  /// it happens soon) and where there is no session. [any thread]
+  void stand_aside(std::string_view who);
+  /// Without a stand_aside() before it: whoever took CUPTI unasked is known to have ended.
+  void resume();
+  /// Takes over calls of stand_aside() that another copy of the library has counted.
+  void add_asides(unsigned count, std::string_view who);
+  /// Gives them away.
+  unsigned take_asides();
+
   LatestIteration& latest() { return latest_; }
   /// Whether there has been a session at all. [any thread]
   bool ever_started() const noexcept { return ever_started_.load(std::memory_order_relaxed); }
