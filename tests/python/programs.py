@@ -208,6 +208,16 @@ def evaluation(style):
     end()
 
 
+def operators():
+    model, optimizer = made()
+    for _ in range(40):
+        loss = train_step(model, optimizer, torch.ones(256, 64, device="cuda"))
+        loss.item()
+        with torch.autograd.profiler.record_function("a scope of the script's"):
+            time.sleep(0.002)
+    end()
+
+
 # --- causes ---------------------------------------------------------------------------------------
 
 
@@ -354,6 +364,138 @@ def threads():
     for other in others:
         other.join()
     end()
+
+
+# --- loaders and trainers of others ----------------------------------------------------------------
+
+
+def train_over(batches):
+    model, optimizer = made()
+    for batch in batches:
+        train_step(model, optimizer, batch.cuda())
+    end()
+
+
+def stateful(workers):
+    from torchdata.stateful_dataloader import StatefulDataLoader
+    train_over(StatefulDataLoader(Slow(seconds=0.005 if workers == "0" else 0.02), batch_size=4,
+                                  num_workers=int(workers)))
+
+
+def webdataset():
+    import io
+    import tarfile
+    import tempfile
+    import webdataset as wds
+
+    def sample(parts):
+        time.sleep(0.003)
+        return (torch.full((64,), float(parts["cls"])),)
+
+    with tempfile.NamedTemporaryFile(suffix=".tar") as file:
+        with tarfile.open(file.name, "w") as tar:
+            for index in range(STEPS * 4):
+                member = tarfile.TarInfo(f"{index:04d}.cls")
+                member.size = 2
+                tar.addfile(member, io.BytesIO(b"%2d" % index))
+        train_over(batch[0] for batch in wds.WebDataset(file.name, shardshuffle=False).decode().map(sample).batched(4))
+
+
+def datasets():
+    import datasets
+
+    def samples():
+        for index in range(STEPS * 4):
+            time.sleep(0.003)
+            yield {"x": [float(index)] * 64}
+
+    train_over(torch.tensor([sample["x"]]) for sample in datasets.IterableDataset.from_generator(samples))
+
+
+def dali():
+    from nvidia.dali.plugin.pytorch import DALIGenericIterator
+    train_over(DALIGenericIterator(STEPS))
+
+
+def deepspeed():
+    """The stand-in's engine steps its optimizer once a parameter group, every second call."""
+    from deepspeed.runtime.engine import DeepSpeedEngine
+    model = mlp()
+    engine = DeepSpeedEngine(model, torch.optim.SGD(model.parameters(), lr=0.1), groups=3, accumulation=2)
+    for _ in range(STEPS * 2):
+        model(torch.ones(4, 64, device="cuda")).sum().backward()
+        engine.step()
+    end()
+
+
+def distributed_checkpoint():
+    import tempfile
+    import torch.distributed.checkpoint as checkpoint
+    model, optimizer = made()
+    with tempfile.TemporaryDirectory() as folder:
+        for step in range(STEPS):
+            train_step(model, optimizer, torch.ones(4, 64, device="cuda"))
+            if step % 2:
+                checkpoint.save({"model": model.state_dict()}, checkpoint_id=f"{folder}/{step}")
+        end()
+
+
+def lightning():
+    import tempfile
+    import lightning.pytorch as pl
+    from lightning.pytorch.loggers import CSVLogger
+    import gpudiag.lightning
+
+    class Module(pl.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.model = nn.Linear(64, 10)
+
+        def training_step(self, batch, index):
+            return self.model(batch).sum()
+
+        def validation_step(self, batch, index):
+            self.model(batch)
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    with tempfile.TemporaryDirectory() as folder:
+        logger = CSVLogger(folder)
+        trainer = pl.Trainer(accelerator="gpu", devices=1, max_epochs=3, logger=logger, log_every_n_steps=1,
+                             enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=0,
+                             callbacks=[gpudiag.lightning.GpudiagCallback()], default_root_dir=folder)
+        trainer.fit(Module(), DataLoader(Slow(seconds=0.02), batch_size=4), DataLoader(Slow(8), batch_size=4))
+        with open(f"{logger.log_dir}/metrics.csv") as file:
+            columns = file.readline().strip().split(",")
+    end(columns=columns)
+
+
+def transformers():
+    import tempfile
+    import transformers
+    import gpudiag.transformers
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = nn.Linear(64, 10)
+
+        def forward(self, x, labels=None):
+            return {"loss": self.model(x).sum()}
+
+    class Items(Slow):
+        def __getitem__(self, index):
+            return {"x": super().__getitem__(index)}
+
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = transformers.TrainingArguments(
+            output_dir=folder, num_train_epochs=3, per_device_train_batch_size=4, logging_steps=1, report_to=[],
+            save_strategy="no", disable_tqdm=True, max_grad_norm=0.0, dataloader_pin_memory=False)
+        trainer = transformers.Trainer(model=Model(), args=arguments, train_dataset=Items(seconds=0.02))
+        gpudiag.transformers.GpudiagCallback.add_to(trainer)
+        trainer.train()
+    end(history=trainer.state.log_history)
 
 
 # --- several ranks --------------------------------------------------------------------------------

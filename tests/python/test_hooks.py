@@ -135,5 +135,22 @@ class Causes(unittest.TestCase):
         self.assertIn("allocation", {key[0] for key in evidence}, evidence)
 
 
+class Operators(unittest.TestCase):
+    def test_ScopesAndSampledOperatorsNameTheHostsTime(self):
+        run = program("operators", GPUDIAG_OPS="on")
+        self.assertEqual(run.status, 0, run.stderr)
+        _, evidence = shares(run.later())
+        names = {key[2] for key in evidence}
+        self.assertIn("a scope of the script's", names)
+        self.assertIn("aten::item", names)
+
+    def test_WithoutBeingAskedThereAreNoOperators(self):
+        run = program("operators")
+        self.assertEqual(run.status, 0, run.stderr)
+        names = {key[2] for key in shares(run.later())[1]}
+        self.assertIn("a scope of the script's", names)
+        self.assertNotIn("aten::item", names)
+
+
 if __name__ == "__main__":
     unittest.main()

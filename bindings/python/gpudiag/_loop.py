@@ -35,9 +35,13 @@ class Loop:
     """The marks of one training loop."""
 
     def __init__(self) -> None:
+        # Set by hooks, which a session may find in place.
+        self.gradients_on = lambda: True
+        self.at_mark: Any = None      # called where an iteration of training ends
         self.reset()
 
     def reset(self) -> None:
+        """A session begins."""
         self._leader: Any = None
         self._leader_id = 0
         self._others: dict[int, int] = {}
@@ -45,14 +49,13 @@ class Loop:
         self._explicit = False
         self._evaluating = False      # an evaluation is open
         self._batches = 0             # of it, asked for since the last mark
-        # Of training iterations that optimizer steps ended: their numbers. Given to the library, since
+        # Of the next training iteration that an optimizer, or step(), ends. Given to the library, since
         # a job without marks, as ours is before the first, has windows that it counts too.
         self.number = 0
+        self.step_number = 0
         self.optimizer_steps = 0
-        self.at_mark: Any = None      # called where an iteration of training ends
         self.held = False             # inside a step that holds several of an optimizer
-        self.gradients_on = lambda: True
-        self.eval_roots: weakref.WeakSet = weakref.WeakSet()
+        self._eval_roots: weakref.WeakSet = weakref.WeakSet()
         self._frozen: weakref.WeakSet = weakref.WeakSet()
 
     # --- what the user says -----------------------------------------------------------------------
@@ -62,8 +65,11 @@ class Loop:
         self._thread = threading.get_ident()
         evaluation = self._evaluating or not self.gradients_on()
         self._batches = 0
-        _native.mark(_native.MARK_STEP, _native.EVALUATION if evaluation else _native.TRAIN,
-                     _native.NO_NUMBER if number is None else number)
+        if number is not None:
+            self.step_number = number
+        _native.mark(_native.MARK_STEP, _native.EVALUATION if evaluation else _native.TRAIN, self.step_number)
+        if not evaluation:
+            self.step_number += 1
         if self.at_mark is not None:
             self.at_mark()
 
@@ -73,10 +79,10 @@ class Loop:
         self.optimizer_steps += 1
         if self.held:
             return
-        if self.eval_roots:
+        if self._eval_roots:
             # Trained while in eval(): a frozen part, which says nothing about the phase.
-            self._frozen.update(self.eval_roots)
-            self.eval_roots.clear()
+            self._frozen.update(root for root in self._eval_roots if not root.training)
+            self._eval_roots.clear()
         self._evaluating = False
         self._batches = 0
         if not self._leads(optimizer):
@@ -104,17 +110,21 @@ class Loop:
     def module_mode(self, module: Any, training: bool) -> None:
         """``module.train(training)``, called by the user."""
         if training:
-            self.eval_roots.discard(module)
-            if self._evaluating and not self.eval_roots and self.gradients_on():
+            self._eval_roots.discard(module)
+            if self._evaluating and not self._in_eval() and self.gradients_on():
                 self._end_evaluation()
         elif module not in self._frozen:
-            self.eval_roots.add(module)
+            self._eval_roots.add(module)
+
+    def _in_eval(self) -> bool:
+        # Some trainers go back to training by setting the attribute.
+        return any(not root.training for root in self._eval_roots)
 
     def batch_asked(self) -> None:
         """A loader's next batch is about to be fetched."""
         if self._thread is not None and self._thread != threading.get_ident():
             return
-        if self.eval_roots or not self.gradients_on():
+        if not self.gradients_on() or self._in_eval():
             if self._batches > 0 and self._evaluating:
                 self._mark_evaluation()
             self._evaluating = True
@@ -136,7 +146,7 @@ class Loop:
     def _mark_evaluation(self) -> None:
         self._batches = 0
         if self._explicit:
-            _native.mark(_native.MARK_STEP, _native.EVALUATION, _native.NO_NUMBER)
+            _native.mark(_native.MARK_STEP, _native.EVALUATION, self.step_number)
         else:
             _native.mark(_native.MARK_OPTIMIZER, _native.EVALUATION, self.number)
 

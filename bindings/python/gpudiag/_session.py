@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import functools
 import threading
+import time
 from typing import Any, Callable, Dict, List, Optional
 
 from . import _native, _state
@@ -135,6 +136,19 @@ def stop() -> None:
         _native.stop()
         _started_here = False
     callbacks.close()
+
+
+def wait_until_closed(patience: float = 2.0) -> None:
+    """Until no further iteration has closed for two rounds of delivery."""
+    end = time.monotonic() + patience
+    before, since = None, time.monotonic()
+    while _native.active() and time.monotonic() < end:
+        iteration = _native.last()
+        if iteration != before:
+            before, since = iteration, time.monotonic()
+        elif time.monotonic() - since > 0.45:
+            return
+        time.sleep(0.05)
 
 
 def _at_exit() -> None:

@@ -18,6 +18,7 @@ begins with ``gpudiag ``, and the job runs on.
 
 from __future__ import annotations
 
+import multiprocessing
 from typing import Any, Callable, Dict, Optional
 
 from . import _hooks, _native, _operators, _session, _state
@@ -129,7 +130,7 @@ class profile:
         print(p.report()["verdict"])
 
     Options are those of start(); `on_iteration` is called for each iteration. A session that was there
-    before runs on behind the block.
+    before runs on behind the block, whose end then waits up to two seconds for its last iterations.
 
     :raises TypeError: for an option that there is not, or of the wrong type
     """
@@ -150,6 +151,8 @@ class profile:
     def __exit__(self, *_: Any) -> None:
         if self._ours:
             stop()
+        else:
+            _session.wait_until_closed()
         if self._function is not None:
             _session.callbacks.remove(self._function)
 
@@ -169,10 +172,13 @@ def info() -> Dict[str, Any]:
 
 
 def _when_cuda_starts() -> None:
-    """Hooks go in, and the session starts, when this process first uses CUDA."""
+    """The session starts when this process first uses CUDA. Hooks go in at once, since iterators may
+    be made before; in a child of multiprocessing, which mostly is a loader's worker, only then too."""
     cuda = getattr(_torch, "cuda", None)
     if cuda is None:
         return
+    if multiprocessing.parent_process() is None:
+        _install_hooks(_operators.wanted())
     if cuda.is_initialized():
         start()
         return

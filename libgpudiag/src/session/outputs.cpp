@@ -200,6 +200,7 @@ void Outputs::device(const DeviceInfo& device) {
 }
 
 void Outputs::note(const SessionNote& note, bool tell) {
+  used_ = used_ || tell;  // what the user must know stands in the files too
   latest_.recent().add_note(note);
   json(session_note_json(rank_, note));
   if (tell) say(note.text);

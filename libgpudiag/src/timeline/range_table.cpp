@@ -39,7 +39,7 @@ constexpr RangeLabel iteration(MarkSource mark) {
 const BuiltIn kBuiltIn[] = {
     {"^ProfilerStep#[0-9]+$", iteration(MarkSource::kProfilerStep)},
     {"_?MultiProcessingDataLoaderIter.*__next__", batch_of_workers()},
-    {"^(wait(ing)?[_ ]for|await(ing)?)[_ ](next[_ ])?(batch|data)$|^(batch|data)[_ ]wait$", batch_of_workers()},
+    {"^(wait(ing)?[_ ]for|await(ing)?)[_ ](next[_ ])?(batch|data)(: .*)?$|^(batch|data)[_ ]wait$", batch_of_workers()},
     {"_?SingleProcessDataLoaderIter.*__next__", owner(Cause::kDataLoading, SubCause::kInline)},
     {"^enumerate\\(DataLoader\\)|DataLoader.*__next__|^(##\\s*)?(data_?load(ing|er)?|next_?batch|"
      "load_?batch|get_?batch|fetch_?batch|dataloader[._]next)(\\s*##)?$|"

@@ -36,6 +36,12 @@ TEST(RangeTable, StartingWorkersIsTheCallersOwnWork) {
   EXPECT_EQ(start.mode, BatchMode::kInline);
 }
 
+TEST(RangeTable, AWaitMaySayForWhom) {
+  EXPECT_EQ(label_of("wait for batch: DALIGenericIterator").cause, Cause::kDataLoading);
+  EXPECT_EQ(label_of("wait for batch: DALIGenericIterator").mode, BatchMode::kWait);
+  EXPECT_EQ(label_of("wait for batches").meaning, RangeMeaning::kNothing);
+}
+
 TEST(RangeTable, CompilationIsHostTime) {
   EXPECT_EQ(label_of("torch.compile").cause, Cause::kHost);
   EXPECT_EQ(label_of("torch.compile").sub_cause, SubCause::kCompile);

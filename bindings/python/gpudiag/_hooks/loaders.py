@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterator, List
 
-from .. import _native, _state
+from torch.utils.data import get_worker_info
+
+from .. import _native
 from .dataloader import wrap_next
 from ._wrap import all_of, replace, when_imported
 
@@ -39,8 +41,9 @@ def _ranged_iter(name: str) -> Callable[[Callable], Callable]:
     def make(original: Callable) -> Callable:
         def __iter__(self: Any) -> Any:
             made = original(self)
-            # In a DataLoader's worker, and after stop(), nothing stands between.
-            return RangedIterator(iter(made), step) if _state.on else made
+            if get_worker_info() is not None:  # a DataLoader's worker
+                return made
+            return RangedIterator(iter(made), step)
 
         return __iter__
 

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the examples of examples/pytorch with and without gpudiag, and sums what it said of them."""
+import dataclasses
+import os
+import pathlib
+import tempfile
+
+import support
+
+FOLDER = support.HERE.parents[1] / "examples" / "pytorch"
+SIMGPU = support.COMMAND.parents[1] / "lib" / "simgpu"
+
+# How many optimizer steps each makes; those of accumulate.py are four times as long.
+STEPS = {"single": 30, "ddp": 24, "accumulate": 14, "cuda_graphs": 30, "lightning_trainer": 30, "hf_trainer": 30}
+# Workers and kernels are started, memory is allocated, modules are imported.
+WARM_UP = 5
+
+# Calls that take their time on hardware, and none on the simulated GPU unless told.
+SLOW_MEMORY = "api cudaMalloc host_ns=3000000;api cudaFree host_ns=3000000"
+SLOW_LAUNCHES = "api cudaLaunchKernel host_ns=60000"
+
+
+def installed(example):
+    """Whether what the example needs beyond PyTorch is there."""
+    import importlib.util
+    needs = {"lightning_trainer": ("lightning",), "hf_trainer": ("transformers", "accelerate")}
+    return all(importlib.util.find_spec(name) for name in needs.get(example, ()))
+
+
+def run_example(example, *switches, how="run", steps=None, script=(), settings=(), **variables):
+    """Runs it to its end; `script` stands before the example's path."""
+    launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2") if example == "ddp" else ()
+    environment = {"OMP_NUM_THREADS": "1", "SIMGPU_DEVICES": "2" if example == "ddp" else "1", "SIMGPU_NOISE": "0",
+                   "PYTHONDONTWRITEBYTECODE": "1", **variables}
+    if how == "import":
+        environment["LD_LIBRARY_PATH"] = SIMGPU
+    with tempfile.TemporaryDirectory() as folder:
+        return support.python(*launcher, *script, FOLDER / f"{example}.py", "--folder", folder, "--steps",
+                              steps or STEPS[example], *switches, how=how, timeout=400, settings=settings,
+                              **environment)
+
+
+@dataclasses.dataclass
+class Ledger:
+    """Sums over the iterations of a rank after warm-up."""
+
+    iterations: int
+    wall: int
+    parts: dict       # compute, communication, copy, idle
+    idle: dict        # by cause
+    cost: dict        # by cause, of the replay
+    charged: dict     # (cause, sub-cause, what) of the evidence: ns
+
+    def leading(self):
+        """The cause with most of the idle time."""
+        return max(self.idle, key=self.idle.get)
+
+    def share(self, cause):
+        return self.idle[cause] / self.wall
+
+    def sub_cause(self, cause):
+        """Of the evidence that most of the cause's time is charged to."""
+        of_cause = {key: ns for key, ns in self.charged.items() if key[0] == cause}
+        return max(of_cause, key=of_cause.get)[1]
+
+    def __str__(self):
+        shares = {name: f"{100 * ns / self.wall:.1f} %" for name, ns in {**self.parts, **self.idle}.items() if ns}
+        costs = {name: f"{100 * ns / self.wall:.1f} %" for name, ns in self.cost.items() if ns}
+        return f"{self.iterations} iterations, {self.wall / self.iterations / 1e6:.1f} ms: {shares}, costs {costs}"
+
+
+def add(into, values):
+    for name, ns in values.items():
+        name = name.removesuffix("_ns")
+        into[name] = into.get(name, 0) + ns
+
+
+def ledger(run, rank=0, warm_up=WARM_UP):
+    """Of the complete training iterations that something marked."""
+    marked = [one for one in run.iterations
+              if one["rank"] == rank and one["phase"] == "train" and one["opened_by"] in ("optimizer", "step")]
+    total = Ledger(0, 0, {}, {}, {}, {})
+    for one in marked:
+        if one["index"] < warm_up or not one["valid"] or one["partial"] or one["empty"]:
+            continue
+        total.iterations += 1
+        total.wall += one["wall_ns"]
+        add(total.parts, {part: one[f"{part}_ns"] for part in ("compute", "communication", "copy", "idle")})
+        add(total.idle, one["idle"])
+        add(total.cost, one["replay_cost"])
+        for evidence in one["evidence"]:
+            key = (evidence["cause"], evidence["sub_cause"], evidence["what"])
+            total.charged[key] = total.charged.get(key, 0) + evidence["charged_ns"]
+    return total
