@@ -131,8 +131,10 @@ void prepare(EntryPoint& entry) {
 
 ObservedCall::ObservedCall(EntryPoint& entry, const void* params, const char* symbol)
     : notices_(
-          listener_wants(entry.domain == ApiDomain::runtime ? kWantRuntimeApi : kWantDriverApi)) {
+          listener_wants(entry.domain == ApiDomain::runtime ? kWantRuntimeApi : kWantDriverApi)),
+      truth_(truth_enabled() && entry.needs_device) {
   ThreadState& thread = thread_state();
+  if (notices_ || truth_) call_.start_ns = now_ns();
   if (notices_) {
     call_.domain = entry.domain;
     call_.cbid = entry.cbid;
@@ -142,7 +144,6 @@ ObservedCall::ObservedCall(EntryPoint& entry, const void* params, const char* sy
     call_.symbol_name = symbol;
     call_.context = current_context();
     call_.context_uid = context_uid(call_.context);
-    call_.start_ns = now_ns();
     notify_enter(call_);
   }
   if (entry.host_cost_ns > 0) {
@@ -162,12 +163,19 @@ ObservedCall::ObservedCall(EntryPoint& entry, const void* params, const char* sy
 }
 
 void ObservedCall::finish(int& result) {
-  if (!notices_) return;
-  call_.return_value = &result;
-  call_.context = current_context();
-  call_.context_uid = context_uid(call_.context);
-  call_.end_ns = now_ns();
-  notify_exit(call_);
+  if (notices_ || truth_) call_.end_ns = now_ns();
+  if (notices_) {
+    call_.return_value = &result;
+    call_.context = current_context();
+    call_.context_uid = context_uid(call_.context);
+    notify_exit(call_);
+  }
+  if (truth_) {
+    const ThreadState& thread = thread_state();
+    const std::uint32_t device =
+        thread.contexts.empty() ? thread.device : thread.contexts.back()->device->id;
+    truth_call(device, result, call_.start_ns, call_.end_ns);
+  }
 }
 
 void* current_context() noexcept {

@@ -53,6 +53,7 @@ class ObservedCall {
  private:
   ApiCall call_{};
   bool notices_;
+  bool truth_;
   int fault_error_ = 0;
 };
 
@@ -72,7 +73,8 @@ int run_call(EntryPoint& entry, const void* params, const char* symbol, Body&& b
   const std::uint32_t wanted =
       entry.domain == ApiDomain::runtime ? kWantRuntimeApi : kWantDriverApi;
   int result = 0;
-  if (entry.fault == nullptr && entry.host_cost_ns == 0 && !listener_wants(wanted)) {
+  if (entry.fault == nullptr && entry.host_cost_ns == 0 && !listener_wants(wanted) &&
+      !truth_enabled()) {
     result = body();
   } else {
     ObservedCall observed(entry, params, symbol);

@@ -102,7 +102,9 @@ Operation* Engine::create(OperationKind kind, Stream& stream, std::uint32_t corr
 void Engine::add_gate(Operation& operation, Operation* before) {
   if (before == nullptr) return;
   const bool had_ended = before->resolved && before->end_ns <= operation.queued_ns;
-  if (truth_enabled() && !had_ended) operation.edges.push_back(before->record.id);
+  if (truth_enabled()) {
+    (had_ended ? operation.past_edges : operation.edges).push_back(before->record.id);
+  }
   if (before->resolved) {
     operation.gate_ns = std::max(operation.gate_ns, before->end_ns);
   } else {
@@ -298,9 +300,9 @@ void Engine::finish(Operation* operation) {
     device.busy_until_ns = std::max(device.busy_until_ns, operation->end_ns);
   }
   if (operation->error != 0 && device.sticky_error == 0) device.sticky_error = operation->error;
-  const bool shown = operation->record.kind != OperationKind::marker;
-  if (!shown ||
-      !(listener_wants(kWantOperations) || operation->record.tag != 0 || truth_enabled())) {
+  const bool shown = operation->record.kind != OperationKind::marker &&
+                     (listener_wants(kWantOperations) || operation->record.tag != 0);
+  if (!shown && !truth_enabled()) {
     release(operation);
     return;
   }
@@ -318,11 +320,14 @@ void Engine::release(Operation* operation) {
   // Recycle. Vectors keep their storage, so that steady work does not allocate.
   std::vector<Operation*> waits = std::move(operation->waits_for);
   std::vector<std::uint64_t> edges = std::move(operation->edges);
+  std::vector<std::uint64_t> past_edges = std::move(operation->past_edges);
   waits.clear();
   edges.clear();
+  past_edges.clear();
   *operation = Operation{};
   operation->waits_for = std::move(waits);
   operation->edges = std::move(edges);
+  operation->past_edges = std::move(past_edges);
   operation->next = free_;
   free_ = operation;
 }
@@ -334,7 +339,7 @@ void Engine::deliver_one(Operation& operation) {
       device_clock_ns(record.device_id, std::min(operation.earliest_ns, operation.start_ns));
   record.start_ns = device_clock_ns(record.device_id, operation.start_ns);
   record.end_ns = device_clock_ns(record.device_id, operation.end_ns);
-  notify_finished(record);
+  if (record.kind != OperationKind::marker) notify_finished(record);
   if (truth_enabled()) truth_operation(operation);
 }
 

@@ -50,7 +50,8 @@ struct Operation {
   Operation* next = nullptr;           // in its stream, then in the list of the finished
   Operation* stream_before = nullptr;  // unresolved predecessor in the stream, else null
   std::vector<Operation*> waits_for;   // unresolved ones only; referenced
-  std::vector<std::uint64_t> edges;    // ids of all it waits for across streams, for the truth
+  std::vector<std::uint64_t> edges;       // ids of all it waits for across streams, for the truth
+  std::vector<std::uint64_t> past_edges;  // likewise, of what had ended when it was queued
   std::uint32_t references = 1;        // the queue's own; changed under the lock only
   bool resolved = false;               // start and end are known
   bool started = false;                // start is known; a host function may be running

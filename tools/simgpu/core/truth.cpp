@@ -121,9 +121,10 @@ std::string describe(const Operation& operation) {
   const OperationRecord& r = operation.record;
   std::string out =
       fmt::format(R"("id":{},"kind":"{}","device":{},"context":{},"stream":{},"correlation":{},)"
-                  R"("graph":{},"node":{},"queued_ns":{})",
+                  R"("graph":{},"node":{},"queued_ns":{},"earliest_ns":{})",
                   r.id, kind_name(r.kind), r.device_id, r.context_uid, r.stream_id,
-                  r.correlation_id, r.graph_id, r.graph_node_id, operation.queued_ns);
+                  r.correlation_id, r.graph_id, r.graph_node_id, operation.queued_ns,
+                  operation.earliest_ns);
   if (r.kind == OperationKind::kernel) {
     out += fmt::format(R"(,"name":{})", quoted(r.name == nullptr ? "" : r.name));
   } else if (r.kind == OperationKind::memcpy) {
@@ -135,6 +136,9 @@ std::string describe(const Operation& operation) {
   }
   if (!operation.edges.empty()) {
     out += fmt::format(R"(,"waits_for":[{}])", fmt::join(operation.edges, ","));
+  }
+  if (!operation.past_edges.empty()) {
+    out += fmt::format(R"(,"follows":[{}])", fmt::join(operation.past_edges, ","));
   }
   return out;
 }
@@ -149,9 +153,7 @@ long thread_id() {
   return syscall(SYS_gettid);
 }
 
-}  // namespace
-
-void start_truth() {
+void open_truth() {
   const std::string& path = options().truth_path;
   if (path.empty()) return;
   File& f = file();
@@ -167,6 +169,13 @@ void start_truth() {
       "\"seed\":{},\"realtime_minus_monotonic_ns\":{}}}\n",
       getpid(), options().devices, options().seed, realtime_offset_ns());
   CallbackThread::get().keep_truth();
+}
+
+}  // namespace
+
+void start_truth() {
+  static auto* const kOnce = new std::once_flag;
+  std::call_once(*kOnce, open_truth);
 }
 
 void truth_operation(const Operation& operation) {
@@ -185,6 +194,29 @@ void truth_wait(const char* reason, std::int64_t start_ns, std::int64_t end_ns,
       "{{\"type\":\"wait\",\"function\":\"{}\",\"correlation\":{},\"thread\":{},"
       "\"reason\":\"{}\",\"for_operation\":{},\"start_ns\":{},\"end_ns\":{}}}\n",
       thread.function, thread.correlation_id, thread_id(), reason, for_operation, start_ns, end_ns);
+}
+
+void truth_pass(const char* reason, std::int64_t time_ns, std::uint64_t for_operation) {
+  const ThreadState& thread = thread_state();
+  line(
+      "{{\"type\":\"pass\",\"function\":\"{}\",\"correlation\":{},\"thread\":{},"
+      "\"reason\":\"{}\",\"for_operation\":{},\"time_ns\":{}}}\n",
+      thread.function, thread.correlation_id, thread_id(), reason, for_operation, time_ns);
+}
+
+void truth_call(std::uint32_t device, int result, std::int64_t start_ns, std::int64_t end_ns) {
+  const ThreadState& thread = thread_state();
+  line(
+      "{{\"type\":\"call\",\"function\":\"{}\",\"correlation\":{},\"thread\":{},"
+      "\"device\":{},\"result\":{},\"start_ns\":{},\"end_ns\":{}}}\n",
+      thread.function, thread.correlation_id, thread_id(), device, result, start_ns, end_ns);
+}
+
+void truth_range(std::string_view name, std::int64_t start_ns, std::int64_t end_ns, long blocked) {
+  line(
+      "{{\"type\":\"range\",\"thread\":{},\"name\":{},\"blocked\":{},\"start_ns\":{},"
+      "\"end_ns\":{}}}\n",
+      thread_id(), quoted(name), blocked, start_ns, end_ns);
 }
 
 void truth_delay(const char* cause, std::int64_t start_ns, std::int64_t end_ns) {

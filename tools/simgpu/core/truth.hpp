@@ -17,7 +17,8 @@ class Fault;
 extern bool g_truth_enabled;
 inline bool truth_enabled() noexcept { return g_truth_enabled; }
 
-// Opens the file, if one is asked for. Called once, before anything is queued.
+// Opens the file, if one is asked for; what is written before is lost. Whoever comes first calls it,
+// before anything is queued. [any thread]
 void start_truth();
 
 void truth_operation(const Operation& operation);
@@ -26,6 +27,13 @@ void truth_unfinished(const Operation& operation);
 // The calling thread's API call was blocked on `for_operation` (0: on nothing in particular).
 void truth_wait(const char* reason, std::int64_t start_ns, std::int64_t end_ns,
                 std::uint64_t for_operation);
+// It would have waited for `for_operation`, which had ended already.
+void truth_pass(const char* reason, std::int64_t time_ns, std::uint64_t for_operation);
+// The calling thread's API call, with `device` current. Not for calls that need no device.
+void truth_call(std::uint32_t device, int result, std::int64_t start_ns, std::int64_t end_ns);
+// The calling thread was in a range of the program's, and lost the processor of its own accord
+// (because it waited for something) `blocked` times in it.
+void truth_range(std::string_view name, std::int64_t start_ns, std::int64_t end_ns, long blocked);
 // Host time that was put into an API call on purpose.
 void truth_delay(const char* cause, std::int64_t start_ns, std::int64_t end_ns);
 // A fault struck the running API call, or the operation with this id.

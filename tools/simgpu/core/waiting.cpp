@@ -37,6 +37,8 @@ int Engine::wait(Lock& lock, Operation* operation, const char* reason) {
     if (end_ns > now_ns()) sleep_unlocked(lock, end_ns);
     if (truth_enabled()) truth_wait(reason, begin_ns, now_ns(), id);
     release(operation);
+  } else if (truth_enabled()) {
+    truth_pass(reason, begin_ns, operation->record.id);
   }
   retire(now_ns());
   return device.sticky_error;

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <nvtx3/nvToolsExt.h>
+
 __global__ void step(float* data, unsigned long long duration_ns) {
   data[threadIdx.x] += static_cast<float>(duration_ns);
 }
@@ -110,6 +112,24 @@ int events() {
   return 0;
 }
 
+// What a wait or an operation refers to after it has ended, and a range around it.
+int ended() {
+  nvtxRangePushA("outer");
+  nvtxRangePushA("inner");
+  cudaEvent_t event;
+  cudaStream_t other;
+  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
+  check(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking), "cudaStreamCreate");
+  step<<<1, 1>>>(nullptr, 40000000);
+  check(cudaEventRecord(event), "cudaEventRecord");
+  check(cudaEventSynchronize(event), "cudaEventSynchronize");
+  nvtxRangePop();
+  check(cudaEventSynchronize(event), "cudaEventSynchronize");
+  check(cudaStreamWaitEvent(other, event, 0), "cudaStreamWaitEvent");
+  nvtxRangePop();
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -121,6 +141,7 @@ int main(int argc, char** argv) {
   if (std::strcmp(what, "count") == 0) return count();
   if (std::strcmp(what, "mallocs") == 0) return mallocs();
   if (std::strcmp(what, "events") == 0) return events();
+  if (std::strcmp(what, "ended") == 0) return ended();
   if (std::strcmp(what, "quick_exit") == 0) {
     train();
     std::fflush(stdout);

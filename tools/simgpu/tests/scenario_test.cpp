@@ -172,6 +172,64 @@ TEST(Truth, TellsWaitsAndWhatTheyWaitedFor) {
   EXPECT_GE(number(waits[0], "end_ns"), number(kernels[2], "end_ns"));
 }
 
+TEST(Truth, TellsCallsWithTheirTimes) {
+  TruthFile truth;
+  ASSERT_EQ(run(truth.setting(), "train").status, 0);
+  const auto launches = truth.lines("\"type\":\"call\",\"function\":\"cudaLaunchKernel\"");
+  const auto kernels = truth.lines("\"kind\":\"kernel\"");
+  ASSERT_EQ(launches.size(), 3U);
+  ASSERT_EQ(kernels.size(), 3U);
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    EXPECT_EQ(number(launches[i], "correlation"), number(kernels[i], "correlation"));
+    EXPECT_LE(number(launches[i], "start_ns"), number(kernels[i], "queued_ns"));
+    EXPECT_GE(number(launches[i], "end_ns"), number(kernels[i], "queued_ns"));
+    EXPECT_GE(number(kernels[i], "start_ns"), number(kernels[i], "earliest_ns"));
+  }
+  EXPECT_TRUE(truth.lines("\"type\":\"call\",\"function\":\"cudaGetLastError\"").empty());
+}
+
+TEST(Truth, TellsWhatNeedNotBeWaitedForAnyMore) {
+  TruthFile truth;
+  ASSERT_EQ(run(truth.setting(), "ended").status, 0);
+  const auto record = truth.lines("\"kind\":\"event_record\"");
+  ASSERT_EQ(record.size(), 1U);
+  const auto waits = truth.lines("\"type\":\"wait\",\"function\":\"cudaEventSynchronize\"");
+  const auto passes = truth.lines("\"type\":\"pass\",\"function\":\"cudaEventSynchronize\"");
+  ASSERT_EQ(waits.size(), 1U);
+  ASSERT_EQ(passes.size(), 1U);
+  EXPECT_EQ(number(waits[0], "for_operation"), number(record[0], "id"));
+  EXPECT_EQ(number(passes[0], "for_operation"), number(record[0], "id"));
+  const auto waiting = truth.lines("\"kind\":\"event_wait\"");
+  ASSERT_EQ(waiting.size(), 1U);
+  const std::string id = std::to_string(number(record[0], "id"));
+  EXPECT_NE(waiting[0].find("\"follows\":[" + id + "]"), std::string::npos) << waiting[0];
+}
+
+TEST(Truth, TellsTheProgramsRanges) {
+  TruthFile truth;
+  const std::string nvtx = " NVTX_INJECTION64_PATH='" SIMGPU_FOLDER "/libsimgpu_nvtx.so'";
+  ASSERT_EQ(run(truth.setting() + nvtx, "ended").status, 0);
+  const auto inner = truth.lines("\"type\":\"range\".*\"name\":\"inner\"");
+  const auto outer = truth.lines("\"type\":\"range\".*\"name\":\"outer\"");
+  const auto waits = truth.lines("\"type\":\"wait\",\"function\":\"cudaEventSynchronize\"");
+  ASSERT_EQ(inner.size(), 1U);
+  ASSERT_EQ(outer.size(), 1U);
+  ASSERT_EQ(waits.size(), 1U);
+  EXPECT_LE(number(outer[0], "start_ns"), number(inner[0], "start_ns"));
+  EXPECT_LE(number(inner[0], "start_ns"), number(waits[0], "start_ns"));
+  EXPECT_GE(number(inner[0], "end_ns"), number(waits[0], "end_ns"));
+  EXPECT_GE(number(inner[0], "blocked"), 1);  // the wait sleeps
+}
+
+TEST(Truth, HandsRangesOnToTheNextTool) {
+  TruthFile truth;
+  const std::string nvtx = " NVTX_INJECTION64_PATH='" SIMGPU_FOLDER
+                           "/libsimgpu_nvtx.so' SIMGPU_NVTX_NEXT='" SIMGPU_INJECTED "'";
+  const Outcome done = run(truth.setting() + nvtx, "ended");
+  EXPECT_EQ(done.output, "range outer\nrange inner\n");
+  EXPECT_EQ(truth.lines("\"type\":\"range\"").size(), 2U);
+}
+
 TEST(Truth, TellsDelaysPutIntoACall) {
   TruthFile truth;
   ASSERT_EQ(run(truth.setting() + " SIMGPU_FAULTS='cudaMalloc:delay_ns=2000000'", "train").status,
