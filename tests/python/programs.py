@@ -524,9 +524,9 @@ def spawned_rank(rank):
     time.sleep(0.3)
 
 
-def spawned_ranks():
+def started_ranks(method):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=os.environ["TEST_PORT"])
-    torch.multiprocessing.spawn(spawned_rank, nprocs=2)
+    torch.multiprocessing.start_processes(spawned_rank, nprocs=2, start_method=method)
     print("done")
 
 

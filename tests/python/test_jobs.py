@@ -124,11 +124,20 @@ class Ranks(unittest.TestCase):
         self.check(python("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "gpu", support.PROGRAMS,
                           "ranks", SIMGPU_DEVICES=2))
 
-    def test_RanksOfMultiprocessing(self):
+    def test_RanksThatMultiprocessingSpawns(self):
+        self.check(self.started_by("spawn", "run"))
+
+    def test_RanksThatMultiprocessingForks(self):
+        for how in ("run", "import"):
+            run = self.started_by("fork", how, TEST_IMPORT="after" if how == "import" else None)
+            self.assertEqual(run.status, 0, run.stderr)
+            self.assertEqual([name.split(".")[0] for name in run.files], ["rank0", "rank1"], how)
+
+    def started_by(self, method, how, **variables):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        self.check(program("spawned_ranks", SIMGPU_DEVICES=2, TEST_PORT=port))
+        return program("started_ranks", method, how=how, SIMGPU_DEVICES=2, TEST_PORT=port, **variables)
 
 
 class Package(unittest.TestCase):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import Any, Optional
+from typing import Any, List, Optional
 
 from . import _native, _state
 
@@ -55,7 +55,7 @@ class Loop:
         self.step_number = 0
         self.optimizer_steps = 0
         self.held = False             # inside a step that holds several of an optimizer
-        self._eval_roots: weakref.WeakSet = weakref.WeakSet()
+        self._eval_roots: List[Any] = []  # weak references; nearly always none or one
         self._frozen: weakref.WeakSet = weakref.WeakSet()
 
     # --- what the user says -----------------------------------------------------------------------
@@ -81,7 +81,7 @@ class Loop:
             return
         if self._eval_roots:
             # Trained while in eval(): a frozen part, which says nothing about the phase.
-            self._frozen.update(root for root in self._eval_roots if not root.training)
+            self._frozen.update(root for root in self._live_roots() if not root.training)
             self._eval_roots.clear()
         self._evaluating = False
         self._batches = 0
@@ -110,15 +110,21 @@ class Loop:
     def module_mode(self, module: Any, training: bool) -> None:
         """``module.train(training)``, called by the user."""
         if training:
-            self._eval_roots.discard(module)
+            self._eval_roots = [root for root in self._eval_roots if root() is not module]
             if self._evaluating and not self._in_eval() and self.gradients_on():
                 self._end_evaluation()
         elif module not in self._frozen:
-            self._eval_roots.add(module)
+            if not any(known is module for known in self._live_roots()):
+                self._eval_roots.append(weakref.ref(module))
+
+    def _live_roots(self) -> List[Any]:
+        return [module for module in (root() for root in self._eval_roots) if module is not None]
 
     def _in_eval(self) -> bool:
+        if not self._eval_roots:
+            return False
         # Some trainers go back to training by setting the attribute.
-        return any(not root.training for root in self._eval_roots)
+        return any(not module.training for module in self._live_roots())
 
     def batch_asked(self) -> None:
         """A loader's next batch is about to be fetched."""
