@@ -304,6 +304,17 @@ def report():
     end(report=profile.report(), active=gpudiag.torch.active())
 
 
+def frame():
+    import gpudiag.torch
+    model, optimizer = made()
+    for _ in range(STEPS):
+        train_step(model, optimizer, torch.ones(4, 64, device="cuda"))
+    gpudiag.torch.stop()
+    made_of = gpudiag.torch.report(pandas=True)
+    end(rows=len(made_of), trained=[int(index) for index in made_of[made_of["opened_by"] == "optimizer"]["index"]],
+        wall=int(made_of["wall_ns"].sum()), columns=list(made_of.columns))
+
+
 def cycles(count):
     import gpudiag.torch
     model, optimizer = made()

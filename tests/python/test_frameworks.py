@@ -68,6 +68,15 @@ class Packages(unittest.TestCase):
             self.assertEqual(cause, "data_loading", names)
             self.assertTrue([name for name in names if name.endswith("__next__")], names)
 
+    def test_TheReportAsAFrameOfPandasHasARowForEachIteration(self):
+        run = program("frame", how="import", TEST_IMPORT="after", PYTHONPATH=EXTRAS)
+        self.assertEqual(run.status, 0, run.stderr)
+        found = run.found()
+        self.assertEqual(found["rows"], len(run.iterations))
+        self.assertEqual(found["trained"], run.numbers())
+        self.assertEqual(found["wall"], sum(one["wall_ns"] for one in run.iterations))
+        self.assertIn("idle.data_loading_ns", found["columns"])
+
     def test_WebDataset(self):
         cause, names, _ = self.leading("webdataset")
         self.assertEqual(cause, "data_loading", names)
