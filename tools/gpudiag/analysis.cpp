@@ -50,6 +50,7 @@ SessionInfo session_of(const RecordingReader& reader, const fs::path& path) {
   info.pid = number_or<std::uint64_t>(reader.attribute("pid"), 0);
   info.source = path.filename().string();
   info.version = reader.attribute("version");
+  info.torch = reader.attribute("torch") == "true";
   constexpr std::string_view kOption = "option.";
   for (const auto& [key, value] : reader.attributes())
     if (key.substr(0, kOption.size()) == kOption)
@@ -116,6 +117,7 @@ void Analysis::hand_over(RankCollector& rank) {
   rank.close();
   for (const auto& [id, device] : rank.devices()) iterations_ += device.iterations;
   bases_.push_back(rank.basis());
+  progress_.clear();  // a reporter may write to the same terminal
   for (Reporter* reporter : reporters_) reporter->rank(rank);
 }
 
@@ -134,6 +136,7 @@ std::optional<Error> Analysis::add_kineto(const fs::path& path) {
     info.rank = about.rank.value_or(rank_in_name(path).value_or(0));
     info.pid = process.pid > 0 ? static_cast<std::uint64_t>(process.pid) : 0;
     info.source = path.filename().string();
+    info.torch = true;  // it is torch.profiler's format
     RankCollector rank{info};
     Engine engine{engine_options(), trace->names(),
                   [&](const IterationLedger& ledger) { rank.add(ledger); }};

@@ -71,6 +71,8 @@ Evidence evidence_of(element from) {
   evidence.host = time_at(from, "host_ns");
   evidence.charged = time_at(from, "charged_ns");
   evidence.longest_at = {int_at(from, "longest_at_ns")};
+  std::uint64_t bytes = 0;  // not said by earlier versions
+  if (from["bytes"].get(bytes) == simdjson::SUCCESS) evidence.bytes = bytes;
   return evidence;
 }
 
@@ -142,6 +144,8 @@ void read_start(element from, SessionInfo& info) {
   info.pid = count_at(from, "pid");
   info.source = text_at(from, "source");
   info.version = text_at(from, "version");
+  bool torch = false;  // not said by earlier versions
+  if (from["torch"].get(torch) == simdjson::SUCCESS) info.torch = torch;
   info.devices.clear();
   for (element device : must<simdjson::dom::array>(at(from, "devices").get_array()))
     info.devices.push_back(device_of(device));

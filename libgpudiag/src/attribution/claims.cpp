@@ -125,7 +125,7 @@ void charge_claims(Account& account, const Claims& claims, const HostLine* line)
         sum <= rest ? left[c] : scaled(passed, rest, sum) - given;
     given += share;
     EvidenceKey key{static_cast<Cause>(c), SubCause::kNone, kNoName, ThreadId{}};
-    if (line != nullptr && line->last[c].cause == key.cause) key = line->last[c];
+    if (line != nullptr && line->last[c].key.cause == key.cause) key = line->last[c].key;
     account.charge(key, {share});
   }
 }

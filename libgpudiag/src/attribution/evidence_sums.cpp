@@ -39,6 +39,7 @@ void EvidenceSums::merge(const EvidenceSum& sum) {
   to.total.count += seen.count;
   to.total.host += seen.host;
   to.total.charged += seen.charged;
+  to.total.bytes += seen.bytes;
   to.iterations += sum.iterations;
   if (sum.example_weight > to.example_weight) {
     to.example_weight = sum.example_weight;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attribution/evidence_table.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <tuple>
@@ -9,9 +11,20 @@
 namespace gpudiag {
 namespace {
 
+std::string_view direction_of(CopyKind copy) {
+  switch (copy) {
+    case CopyKind::kHostToDevice: return "to the GPU";
+    case CopyKind::kDeviceToHost: return "from the GPU";
+    case CopyKind::kHostToHost: return "within the host";
+    default: return "between GPUs";
+  }
+}
+
 std::string text_of(const EvidenceKey& key, const NameTable& names) {
-  if (key.name == kOwnCode) return "gpudiag";
+  if (key.name == kOwnCode) return std::string{kOwnCodeText};
   std::string text{names.text(key.name)};
+  if (key.copy != CopyKind::kUnknown)
+    text = fmt::format("copy {}{} ({})", key.pageable ? "of pageable memory " : "", direction_of(key.copy), text);
   if (text.empty() && key.sub_cause != SubCause::kNone) text = name_of(key.sub_cause);
   if (text.empty()) text = name_of(key.cause);
   const auto inside = names.text(key.inside);
@@ -33,16 +46,17 @@ EvidenceTable::Entry& EvidenceTable::entry(EvidenceKey key) {
     found = find();
   }
   if (found == entries_.end()) {
-    entries_.push_back({key, 0, {}, {}, {}, {}});
+    entries_.push_back({key, 0, {}, {}, {}, {}, 0});
     found = entries_.end() - 1;
   }
   last_ = static_cast<std::size_t>(found - entries_.begin());
   return *found;
 }
 
-void EvidenceTable::add_host(const EvidenceKey& key, TimePoint start, DurationNs length) {
+void EvidenceTable::add_host(const EvidenceKey& key, TimePoint start, DurationNs length,
+                             std::uint64_t count) {
   Entry& kind = entry(key);
-  ++kind.count;
+  kind.count += count;
   kind.host += length;
   if (length > kind.longest) {
     kind.longest = length;
@@ -60,6 +74,7 @@ void EvidenceTable::merge(const EvidenceTable& other) {
     to.count += from.count;
     to.host += from.host;
     to.charged += from.charged;
+    to.bytes += from.bytes;
     if (from.longest > to.longest) {
       to.longest = from.longest;
       to.longest_at = from.longest_at;
@@ -83,7 +98,8 @@ std::vector<Evidence> EvidenceTable::top(const NameTable& names) const {
   std::vector<Evidence> result;
   for (const Entry* kind : order)
     result.push_back({kind->key.cause, kind->key.sub_cause, text_of(kind->key, names),
-                      kind->key.thread, kind->count, kind->host, kind->charged, kind->longest_at});
+                      kind->key.thread, kind->count, kind->host, kind->charged, kind->longest_at,
+                      kind->bytes});
   return result;
 }
 

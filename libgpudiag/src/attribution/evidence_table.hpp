@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "attribution/ledger.hpp"
@@ -13,6 +14,8 @@ namespace gpudiag {
 
 /// Stands for our own code where a name of the job's would stand.
 inline constexpr NameId kOwnCode{0xffffffffu};
+/// What evidence of it is called.
+inline constexpr std::string_view kOwnCodeText = "gpudiag";
 
 /// What evidence is summed by. `thread` as the record gives it; `inside`, of calls that are evidence
 /// by themselves: the innermost long range or operator around them, which says whose call it was.
@@ -22,6 +25,8 @@ struct EvidenceKey {
   NameId name{};
   ThreadId thread{};
   NameId inside = kNoName;
+  CopyKind copy = CopyKind::kUnknown;  ///< of a copy that held its caller up, and of the wait behind it
+  bool pageable = false;               ///< it was of pageable memory
 
   bool operator==(const EvidenceKey&) const = default;
 };
@@ -32,7 +37,9 @@ class EvidenceTable {
  public:
   static constexpr std::size_t kKinds = 256;
 
-  void add_host(const EvidenceKey& key, TimePoint start, DurationNs length);
+  /// `count`: 0 for what goes on with the piece before.
+  void add_host(const EvidenceKey& key, TimePoint start, DurationNs length, std::uint64_t count = 1);
+  void add_bytes(const EvidenceKey& key, std::uint64_t bytes) { entry(key).bytes += bytes; }
   void add_charge(const EvidenceKey& key, DurationNs charged);
   void merge(const EvidenceTable& other);
   void clear() { entries_.clear(); last_ = 0; }
@@ -49,6 +56,7 @@ class EvidenceTable {
     DurationNs charged;
     DurationNs longest;
     TimePoint longest_at;
+    std::uint64_t bytes = 0;
   };
   Entry& entry(EvidenceKey key);
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attribution/cost_scatter.hpp"
 #include "attribution/evidence_sums.hpp"
 #include "attribution/ledger_sum.hpp"
 #include "timeline/quality.hpp"
@@ -54,6 +55,9 @@ struct Finding {
   SubCause sub_cause = SubCause::kNone;
   std::optional<std::uint32_t> rank;  ///< none: the job as a whole
   double share = 0;                   ///< of wall, 0 to 1
+  double share_margin = 0;            ///< half of the interval that holds it with 95 % of confidence
+  bool upper_bound = false;           ///< more than can be saved: launches cannot be made free
+  double ranked_by = 0;               ///< of an upper bound, what of it the ledger charges
   DurationNs cost_per_iteration;      ///< of a rank, summed over its devices
   double speedup_if_fixed = 1;        ///< wall / (wall - cost)
   std::vector<std::string> evidence;
@@ -62,7 +66,7 @@ struct Finding {
 };
 
 struct Diagnosis {
-  std::vector<Finding> findings;  ///< by cost, falling
+  std::vector<Finding> findings;  ///< by `ranked_by`, falling
   std::string verdict;            ///< of the names above
   std::string reason;             ///< one sentence
 };
@@ -73,7 +77,10 @@ struct RankBasis {
   LedgerSum sum;                 ///< over the steady iterations, or all valid ones
   std::uint64_t iterations = 0;  ///< of the device with most of them
   bool steady = false;
+  bool finished = true;          ///< false: the job died with its session open
+  bool torch = false;            ///< PyTorch was seen in it
   EvidenceSums evidence;
+  std::vector<CostScatter> scatter;  ///< of each device, over the same iterations as `sum`
   Quality quality;
   std::uint64_t invalid_iterations = 0;
   std::array<std::uint64_t, kInvalidReasonNames.size()> invalid_reasons{};

@@ -155,12 +155,17 @@ void cut_call(TimePoint start, TimePoint end, NameId name, CallLabel label, cons
   const bool anonymous = label.cause == Cause::kLaunchOverhead;
   if (!anonymous)
     if (const auto* around = thread.labels->context_at(start)) key.inside = around->name;
+  if (label.copy.kind != CopyKind::kUnknown) {
+    key.name = label.copy.name;
+    key.copy = label.copy.kind;
+    key.pageable = label.copy.pageable;
+  }
   for (TimePoint t = start; t < end;) {
     // Our own time is no launch overhead of the job's.
     const TimePoint until =
         anonymous ? next_change(thread.labels->own(), t, end) : end;
     if (anonymous && in_own(*thread.labels, t)) out.push_back(own_piece(t, until, thread));
-    else out.push_back({t, until, key, anonymous, false});
+    else out.push_back({t, until, key, anonymous, false, label.copy.counted});
     t = until;
   }
 }

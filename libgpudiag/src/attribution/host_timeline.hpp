@@ -28,10 +28,20 @@ void cut_silence(TimePoint start, TimePoint end, const Witness& first,
                  const std::vector<Witness>& others, const EngineOptions& options,
                  std::vector<Piece>& out);
 
+/// A copy that held its caller up.
+struct HoldingCopy {
+  CopyKind kind = CopyKind::kUnknown;  ///< unknown: there was none
+  bool pageable = false;
+  NameId name = kNoName;               ///< of the call that asked for it
+  std::uint64_t bytes = 0;             ///< 0 where they have been counted
+  bool counted = false;                ///< its own call stands in the evidence already
+};
+
 /// What a call is evidence for by itself. `blocked`: it waited for the device.
 struct CallLabel {
   Cause cause = Cause::kLaunchOverhead;
   SubCause sub_cause = SubCause::kNone;
+  HoldingCopy copy{};  ///< of kBlockingCopy
 };
 CallLabel label_of_call(ApiClass api, DurationNs length, bool blocked, const EngineOptions& options);
 

@@ -41,6 +41,7 @@ struct Evidence {
   DurationNs host;              ///< their host time, in or out of a gap
   DurationNs charged;           ///< idle time of the device charged to them
   TimePoint longest_at;         ///< where the longest of them began
+  std::uint64_t bytes = 0;      ///< of copies that held their caller up
 };
 
 /// The identity (attribution.md, section 2) holds exactly:

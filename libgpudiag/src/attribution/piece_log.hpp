@@ -19,6 +19,7 @@ struct Piece {
   EvidenceKey key;
   bool anonymous = false;   ///< launches and dispatch: carries no label of its own
   bool late_batch = false;  ///< a batch that workers did not have ready arrived at `end`
+  bool goes_on = false;     ///< with what the piece before was: one thing in two calls
 };
 
 /// Pieces in order of time; anonymous neighbours are one piece. Bounded: beyond kKept the oldest go.

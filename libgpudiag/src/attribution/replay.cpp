@@ -2,6 +2,7 @@
 #include "attribution/replay.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace gpudiag {
 namespace {
@@ -12,6 +13,9 @@ constexpr std::size_t kEventsKept = 1u << 16;
 // Between operations back to back where none were seen: the median between kernels that were queued
 // is 1.0 to 1.2 us on three real traces (2080 Ti, V100, A100), 1.7 and 2 on two more.
 constexpr std::int64_t kUsualSpacing = 1'000;
+
+// What is read back with less is a value that somebody looks at.
+constexpr std::uint64_t kItemBytes = 1024;
 
 Arrival never() {
   Arrival arrival;
@@ -99,10 +103,10 @@ void Replay::apply(HostLine& line, const Piece& piece, bool add_time) {
       if ((kGone & world(w)) == 0) line.shift[w] = std::min<std::int64_t>(0, line.shift[w] + length);
   }
   line.at = piece.end;
-  line.last[static_cast<std::size_t>(piece.key.cause)] = piece.key;
+  line.last[static_cast<std::size_t>(piece.key.cause)].see(piece, options_.dispatch_limit);
   if (piece.key.name == kOwnCode) line.own += piece.end - piece.start;
   line.log.add(piece);
-  line.evidence.add_host(piece.key, piece.start, piece.end - piece.start);
+  line.evidence.add_host(piece.key, piece.start, piece.end - piece.start, piece.goes_on ? 0 : 1);
 }
 
 void Replay::advance_to(HostLine& line, const Call& call, Index line_index) {
@@ -143,11 +147,33 @@ void Replay::body(HostLine& line, const Call& call, TimePoint start, CallLabel l
   pieces_.clear();
   cut_call(start, call.end, call.name, label, witness(call.thread), pieces_);
   for (const Piece& piece : pieces_) apply(line, piece, !target);
+  if (label.copy.bytes != 0 && !pieces_.empty()) line.evidence.add_bytes(pieces_.back().key, label.copy.bytes);
 }
 
-CallLabel Replay::label_of(const Call& call, bool blocked) const {
+// The copy a call asked for, if it can hold up who waits for it: a few bytes that are read back are a
+// value that is looked at, whatever the memory they come into.
+HoldingCopy Replay::copy_of(const Call& call) const {
+  if (call.first_operation == kNone) return {};
+  const Operation& copy = store_.operations[call.first_operation];
+  if (copy.kind != RecordKind::kMemcpy || (copy.copy == CopyKind::kDeviceToHost && copy.bytes <= kItemBytes)) return {};
+  return {copy.copy, (copy.flags & record_flag::kPageable) != 0, call.name, copy.bytes, false};
+}
+
+// A framework that copies pageable memory waits for the copy at once: it is the copy that holds it up,
+// not the call it waits in. Such a copy follows nothing but look-ups since its own call.
+HoldingCopy Replay::copy_behind(const Call& wait) {
+  HoldingCopy& copied = threads_[wait.thread].copied;
+  if (wait.api == ApiClass::kOther || wait.api == ApiClass::kQuery) return {};
+  return std::exchange(copied, HoldingCopy{});
+}
+
+CallLabel Replay::label_of(const Call& call, CopyWait copy) {
   const ThreadLabels& labels = labels_[call.thread];
-  CallLabel own = label_of_call(call.api, call.end - call.start, blocked, options_);
+  CallLabel own = label_of_call(call.api, call.end - call.start, copy != CopyWait::kNoWait, options_);
+  const HoldingCopy before = copy_behind(call);
+  if (own.sub_cause == SubCause::kBlockingCopy) own.copy = copy_of(call);
+  if (own.sub_cause == SubCause::kStreamSync && before.kind != CopyKind::kUnknown)
+    own = {own.cause, SubCause::kBlockingCopy, before};
   // A caching allocator answers a failure by freeing its caches and trying again.
   if (own.sub_cause == SubCause::kDeviceMalloc && (call.flags & record_flag::kFailed) != 0)
     own.sub_cause = SubCause::kAllocatorRetry;
@@ -283,7 +309,6 @@ bool Replay::is_item_copy(Index call_index) const {
 }
 
 WorldMask Replay::worlds_without_copy(Index call_index, const Operation& copy, bool blocked) const {
-  constexpr std::uint64_t kItemBytes = 1024;
   if (copy.copy != CopyKind::kDeviceToHost) return 0;
   const Call& call = store_.calls[call_index];
   const ThreadLabels& labels = labels_[call.thread];
@@ -495,16 +520,25 @@ void Replay::replay_driver(Index call_index, Index line_index) {
   const bool ends_before = call.end <= line.at;
   const CopyWait copy = copy_wait(call);
   const bool blocks = copy == CopyWait::kUntilDone;
-  const CallLabel label = label_of(call, copy != CopyWait::kNoWait);
+  CallLabel label = label_of(call, copy);
 
   if (call.first_operation == kNone) {
     if (!ends_before) body(line, call, line.at, label, target_of(call, line.at));
     return pass_events(call);
   }
   const Operation& first = store_.operations[call.first_operation];
-  threads_[call.thread] = {first.stream, first.device, call.end};
+  threads_[call.thread] = {first.stream, first.device, call.end, {}};
+  if ((first.flags & record_flag::kPageable) != 0) {
+    HoldingCopy& copied = threads_[call.thread].copied = copy_of(call);
+    copied.counted = label.copy.kind != CopyKind::kUnknown;
+    if (copied.counted) copied.bytes = 0;
+  }
   if (!ends_before && !blocks) start = wait_for_queue(line, call, line.at, first.device);
-  if (!ends_before && copy != CopyWait::kNoWait) start = begin_copy(line, call, start, label);
+  if (!ends_before && copy != CopyWait::kNoWait) {
+    const TimePoint began = begin_copy(line, call, start, label);
+    label.copy.counted = began > start;
+    start = began;
+  }
   const Lanes before = beside ? entered : line.shift;
   if (!ends_before && !blocks) body(line, call, start, label, std::nullopt);
   launch_operations(call_index, {line_index, start, before, label, copy, beside});
@@ -541,7 +575,7 @@ void Replay::replay_side(Index call_index, Index) {
     const Operation& first = store_.operations[call.first_operation];
     const Index leader = ties_.leader_of(first.device);
     const Lanes shift = side_shift(call, leader != kNone ? &this->line(leader) : nullptr);
-    threads_[call.thread] = {first.stream, first.device, call.end};
+    threads_[call.thread] = {first.stream, first.device, call.end, {}};
     ++order_;
     for (Index i = call.first_operation; i != kNone; i = store_.operations[i].next) {
       const Operation& operation = store_.operations[i];

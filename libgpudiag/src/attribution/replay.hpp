@@ -47,6 +47,23 @@ struct OperationReplay {
   }
 };
 
+/// The latest piece of a cause, to which is charged what the cause claims later. A wait of
+/// microseconds right behind one of milliseconds is not what took the lead.
+struct LastPiece {
+  EvidenceKey key{};
+  TimePoint end = kTimeMin;
+  DurationNs length;
+
+  void see(const Piece& piece, DurationNs same_breath) {
+    constexpr std::int64_t kTrifle = 10;
+    const DurationNs now = piece.end - piece.start;
+    if (end != kTimeMin && piece.start - end < same_breath && now.ns * kTrifle < length.ns) return;
+    key = piece.key;
+    end = piece.end;
+    length = now;
+  }
+};
+
 /// The host time of a line as far as it has been replayed.
 struct HostLine {
   TimePoint at = kTimeMin;
@@ -56,7 +73,7 @@ struct HostLine {
   Index blocked_thread = kNone;  ///< whose call that was
   std::int64_t latency = 0;      ///< from a launch's return to its start, as last seen
   PieceLog log;
-  std::array<EvidenceKey, kCauseCount> last{};  ///< latest piece of each cause
+  std::array<LastPiece, kCauseCount> last{};
   EvidenceTable evidence;        ///< of the host's iteration that is open
   DurationNs own;                ///< our own time in it
   std::uint64_t calls = 0;
@@ -119,6 +136,7 @@ class Replay {
     Index stream = kNone;
     Index device = kNone;
     TimePoint side_until = kTimeMin;  ///< end of its last launch, where it is replayed beside a line
+    HoldingCopy copied;               ///< by its last call, where that was a copy of pageable memory
   };
 
   bool drives(Index line) const { return line < drives_.size() && drives_[line]; }
@@ -144,7 +162,9 @@ class Replay {
   Lanes side_shift(const Call& call, const HostLine* leader);
   void replay_side(Index call_index, Index line_index);
   TimePoint wait_for_queue(HostLine& line, const Call& call, TimePoint start, Index device);
-  CallLabel label_of(const Call& call, bool blocked) const;
+  CallLabel label_of(const Call& call, CopyWait copy);
+  HoldingCopy copy_of(const Call& call) const;
+  HoldingCopy copy_behind(const Call& wait);
   std::optional<Arrival> target_of(const Call& call, TimePoint start);
   std::optional<Arrival> stream_target(const Call& call, TimePoint start);
   std::optional<Arrival> event_target(const Call& call, TimePoint start);

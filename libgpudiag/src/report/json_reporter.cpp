@@ -84,7 +84,8 @@ class JsonReporter final : public Reporter {
   void write_finding(const Finding& finding) {
     json_.begin_object().field("cause", name_of(finding.cause));
     json_.field("sub_cause", name_of(finding.sub_cause)).field("rank", finding.rank);
-    json_.field("share", finding.share);
+    json_.field("share", finding.share).field("share_margin", finding.share_margin);
+    json_.field("upper_bound", finding.upper_bound).field("ranked_by", finding.ranked_by);
     json_.field("cost_ns_per_iteration", finding.cost_per_iteration);
     json_.field("speedup_if_fixed", finding.speedup_if_fixed).key("evidence").begin_array();
     for (const std::string& piece : finding.evidence) json_.value(piece);

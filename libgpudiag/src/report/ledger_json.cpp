@@ -46,7 +46,7 @@ void write_evidence(JsonWriter& json, const Evidence& evidence) {
   json.field("sub_cause", name_of(evidence.sub_cause)).field("what", evidence.what);
   json.field("thread", raw(evidence.thread)).field("count", evidence.count);
   json.field("host_ns", evidence.host).field("charged_ns", evidence.charged);
-  json.field("longest_at_ns", evidence.longest_at).end_object();
+  json.field("longest_at_ns", evidence.longest_at).field("bytes", evidence.bytes).end_object();
 }
 
 void write_fields(JsonWriter& json, const IterationLedger& ledger) {

@@ -68,6 +68,7 @@ void evidence_fields(Io& io, E& evidence) {
   io.time(evidence.host.ns);
   io.time(evidence.charged.ns);
   io.time(evidence.longest_at.ns);
+  io.number(evidence.bytes);
 }
 
 template <typename Io, typename Ledger>

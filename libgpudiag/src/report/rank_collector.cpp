@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "attribution/steady.hpp"
+#include "attribution/advice.hpp"
 
 namespace gpudiag {
 
@@ -34,13 +34,24 @@ void RankCollector::close() {
   std::map<DeviceId, EvidenceSums> all;
   std::map<DeviceId, EvidenceSums> steady;
   std::map<DeviceId, std::uint64_t> training_seen;
+  basis_.steady = rests_on_steady();
+  std::map<DeviceId, CostScatter> scatter;
+  for (const auto& [id, device] : devices_)
+    scatter[id] = CostScatter{basis_.steady ? device.training - device.warm_up : device.all.iterations};
   spool_.for_each([&](const IterationLedger& ledger) {
-    if (ledger.valid()) all[ledger.device].add(ledger, began_);
+    DeviceSummary& device = devices_[ledger.device];
+    if (ledger.valid()) {
+      all[ledger.device].add(ledger, began_);
+      if (!basis_.steady) scatter[ledger.device].add(ledger);
+      for (const Evidence& seen : ledger.evidence) info_.torch = info_.torch || is_name_of_torch(seen.what);
+    }
     if (!is_complete_training(ledger)) return;
-    if (training_seen[ledger.device]++ < devices_[ledger.device].warm_up) return;
-    devices_[ledger.device].steady.add(ledger);
+    if (training_seen[ledger.device]++ < device.warm_up) return;
+    device.steady.add(ledger);
     steady[ledger.device].add(ledger, began_);
+    if (basis_.steady) scatter[ledger.device].add(ledger);
   });
+  for (const auto& [id, of_device] : scatter) basis_.scatter.push_back(of_device);
   make_basis(all, steady);
 }
 
@@ -48,6 +59,7 @@ void RankCollector::find_steady() {
   for (auto& [id, walls] : training_walls_) {
     DeviceSummary& device = devices_[id];
     device.warm_up = warm_up_length(walls);
+    device.training = walls.size();
     device.longest_wall = {*std::max_element(walls.begin(), walls.end())};
     const auto middle = walls.begin() + static_cast<std::ptrdiff_t>(walls.size() / 2);
     std::nth_element(walls.begin(), middle, walls.end());
@@ -56,14 +68,20 @@ void RankCollector::find_steady() {
   training_walls_.clear();
 }
 
+// One kind of sum for all devices: a mixture would compare different iterations.
+bool RankCollector::rests_on_steady() const {
+  bool steady = !devices_.empty();
+  for (const auto& [id, device] : devices_)
+    if (device.iterations > 0) steady = steady && device.training - device.warm_up >= kSteadyNeeded;
+  return steady;
+}
+
 void RankCollector::make_basis(const std::map<DeviceId, EvidenceSums>& all,
                                const std::map<DeviceId, EvidenceSums>& steady) {
   basis_.rank = info_.rank;
   basis_.quality = quality_;
-  // One kind of sum for all devices: a mixture would compare different iterations.
-  basis_.steady = !devices_.empty();
-  for (const auto& [id, device] : devices_)
-    if (device.iterations > 0) basis_.steady = basis_.steady && device.is_steady();
+  basis_.finished = finished_;
+  basis_.torch = info_.torch;
   for (const auto& [id, device] : devices_) {
     const LedgerSum& sum = basis_.steady ? device.steady : device.all;
     basis_.sum.add(sum);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attribution/findings.hpp"
+#include "attribution/steady.hpp"
 #include "report/ledger_spool.hpp"
 #include "report/session_json.hpp"
 
@@ -24,11 +25,12 @@ struct DeviceSummary {
   std::uint64_t partial = 0;
   std::uint64_t empty = 0;
   std::uint64_t invalid = 0;
-  std::uint64_t warm_up = 0;  ///< complete training iterations before the steady ones
+  std::uint64_t training = 0; ///< complete ones; after close()
+  std::uint64_t warm_up = 0;  ///< of those, the ones before the steady ones
   DurationNs median_wall;     ///< of complete training iterations; 0 without any
   DurationNs longest_wall;
 
-  bool is_steady() const { return steady.iterations >= 3; }
+  bool is_steady() const { return steady.iterations >= kSteadyNeeded; }
   const LedgerSum& basis() const { return is_steady() ? steady : all; }
 };
 
@@ -58,6 +60,7 @@ class RankCollector {
 
  private:
   void find_steady();
+  bool rests_on_steady() const;
   void make_basis(const std::map<DeviceId, EvidenceSums>& all,
                   const std::map<DeviceId, EvidenceSums>& steady);
 

@@ -27,7 +27,7 @@ std::string session_start_json(const SessionInfo& info) {
   // A string: the number exceeds 2^53, above which readers of JSON round.
   json.field("origin_unix_ns", fmt::format("{}", info.origin_unix_ns));
   json.field("host", info.host).field("pid", info.pid).field("source", info.source);
-  json.field("version", info.version).key("devices").begin_array();
+  json.field("version", info.version).field("torch", info.torch).key("devices").begin_array();
   for (const DeviceInfo& device : info.devices) write_device(json, device);
   json.end_array().key("options").begin_object();
   for (const auto& [name, text] : info.options) json.field(name, text);

@@ -33,6 +33,7 @@ struct SessionInfo {
   std::uint64_t pid = 0;
   std::string source;               ///< "live", or the file it was read from
   std::string version;              ///< of gpudiag
+  bool torch = false;               ///< PyTorch runs in the process: advice may use its names
   std::vector<DeviceInfo> devices;  ///< as far as known
   std::vector<std::pair<std::string, std::string>> options;  ///< what was set, by its variable's name
 };

@@ -66,15 +66,29 @@ std::string say_basis(const DeviceSummary& device) {
   return fmt::format("shares over all {} valid ones (fewer than three are steady)", device.all.iterations);
 }
 
+// A margin that would be printed as 0.0 says nothing.
+std::string say_share(const Finding& finding) {
+  std::string text = fmt::format("{}{:.1f} %", finding.upper_bound ? "up to " : "", 100 * finding.share);
+  if (finding.share_margin >= 0.0005) text += fmt::format(" (+- {:.1f})", 100 * finding.share_margin);
+  return text + " of wall";
+}
+
+std::string say_unfinished(const RankCollector& rank) {
+  std::uint64_t iterations = 0;
+  for (const auto& [id, device] : rank.devices()) iterations += device.iterations;
+  return iterations > 0 ? "the job ended without closing its session; what it had written is here"
+                        : "the job ended without closing its session, before its first iteration had been written";
+}
+
 class TextReporter final : public Reporter {
  public:
   TextReporter(Write write, TextOptions options) : write_{std::move(write)}, options_{options} {}
 
   void rank(const RankCollector& rank) override {
     const SessionInfo& info = rank.info();
-    print("rank {}: {}{}{}\n", info.rank, info.source, info.host.empty() ? "" : " on ", info.host);
+    wrap(fmt::format("rank {}: {}{}{}", info.rank, info.source, info.host.empty() ? "" : " on ", info.host), "", "  ");
     print_quality(rank);
-    for (const SessionNote& note : rank.notes()) write_(wrapped(note.text, options_.columns, "  note: ", "        "));
+    for (const SessionNote& note : rank.notes()) wrap(note.text, "  note: ", "        ");
     if (options_.iterations) print_iterations(rank);
     for (const auto& [id, device] : rank.devices()) print_device(id, device);
   }
@@ -84,8 +98,7 @@ class TextReporter final : public Reporter {
     if (!diagnosis.findings.empty()) print("\nfindings, by what removing the cause would save\n");
     for (const Finding& finding : diagnosis.findings) print_finding(++number, finding);
     print("\n");
-    write_(wrapped(fmt::format("{}: {}", diagnosis.verdict, diagnosis.reason), options_.columns,
-                   "verdict: ", "  "));
+    wrap(fmt::format("{}: {}", diagnosis.verdict, diagnosis.reason), "verdict: ", "  ");
   }
 
  private:
@@ -94,14 +107,24 @@ class TextReporter final : public Reporter {
     write_(fmt::format(format, std::forward<Args>(args)...));
   }
 
+  void wrap(std::string_view text, std::string_view first, std::string_view indent) {
+    write_(wrapped(text, options_.columns, first, indent));
+  }
+
   void print_quality(const RankCollector& rank) {
     const Quality& quality = rank.quality();
     std::string defects;
     for (std::size_t i = 0; i < quality.defects.size(); ++i)
       if (quality.defects[i] > 0)
         defects += fmt::format("{}{} {}", defects.empty() ? ": " : ", ", kDefectNames[i], quality.defects[i]);
-    print("  quality {} of {} records{}\n", name_of(quality.grade()), quality.records, defects);
-    if (!rank.finished()) print("  the job ended without closing its session; what it had written is here\n");
+    if (quality.records > 0)
+      wrap(fmt::format("quality {} of {} records{}", name_of(quality.grade()), quality.records, defects), "  ", "    ");
+    else
+      wrap(fmt::format("{}{}", rank.finished() ? "no record was written: there is nothing to judge"
+                                               : "quality not known: it had not been written yet",
+                       defects),
+           "  ", "    ");
+    if (!rank.finished()) wrap(say_unfinished(rank), "  ", "    ");
   }
 
   void print_iterations(const RankCollector& rank) {
@@ -112,11 +135,12 @@ class TextReporter final : public Reporter {
   }
 
   void print_device(DeviceId id, const DeviceSummary& device) {
-    print("  device {}{}{}{}: {}\n", raw(id), device.name.empty() ? "" : " (", device.name,
-          device.name.empty() ? "" : ")", say_counts(device));
+    wrap(fmt::format("device {}{}{}{}: {}", raw(id), device.name.empty() ? "" : " (", device.name,
+                     device.name.empty() ? "" : ")", say_counts(device)),
+         "  ", "    ");
     const LedgerSum& sum = device.basis();
     if (sum.wall.ns == 0) return;
-    print("    {}\n", say_basis(device));
+    wrap(say_basis(device), "    ", "      ");
     print_shares(sum);
   }
 
@@ -146,12 +170,13 @@ class TextReporter final : public Reporter {
     std::string title{name_of(finding.cause)};
     if (finding.sub_cause != SubCause::kNone) title += fmt::format(" ({})", name_of(finding.sub_cause));
     if (finding.rank) title += fmt::format(" on rank {}", *finding.rank);
-    print("  {}. {}: {:.1f} % of wall, {} an iteration; {:.2f} times as fast without it (confidence {})\n",
-          number, title, 100 * finding.share, format_time(finding.cost_per_iteration),
-          finding.speedup_if_fixed, kConfidenceNames[static_cast<std::size_t>(finding.confidence)]);
-    for (const std::string& piece : finding.evidence)
-      write_(wrapped(piece, options_.columns, "     - ", "       "));
-    write_(wrapped(finding.advice, options_.columns, "     > ", "       "));
+    wrap(fmt::format("{}: {}, {} an iteration; {}{:.2f} times as fast without it (confidence {})", title,
+                     say_share(finding), format_time(finding.cost_per_iteration),
+                     finding.upper_bound ? "at most " : "", finding.speedup_if_fixed,
+                     kConfidenceNames[static_cast<std::size_t>(finding.confidence)]),
+         fmt::format("  {}. ", number), "     ");
+    for (const std::string& piece : finding.evidence) wrap(piece, "     - ", "       ");
+    wrap(finding.advice, "     > ", "       ");
   }
 
   Write write_;

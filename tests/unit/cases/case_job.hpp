@@ -67,13 +67,14 @@ class CaseJob {
     records_.push_back(copy);
   }
 
-  /// From or to pinned memory: the call returns at once.
-  void async_copy(CopyKind kind, std::uint64_t bytes, DurationNs runs) {
+  /// From or to pinned memory: the call returns at once. With kPageable it does so too, and is waited
+  /// for by the next call.
+  void async_copy(CopyKind kind, std::uint64_t bytes, DurationNs runs, std::uint16_t flags = 0) {
     call(ApiClass::kMemcpyAsync, "cudaMemcpyAsync", microseconds(6));
     Record copy = run(RecordKind::kMemcpy, runs);
     copy.copy = kind;
     copy.value = bytes;
-    copy.flags = record_flag::kAsync;
+    copy.flags = static_cast<std::uint16_t>(record_flag::kAsync | flags);
     records_.push_back(copy);
   }
 
@@ -113,11 +114,17 @@ class CaseJob {
  private:
   static constexpr StreamId kStream{7};
   Record run(RecordKind kind, DurationNs runs);
+  /// Most who reported such a job ran PyTorch.
+  static SessionInfo of_torch() {
+    SessionInfo info;
+    info.torch = true;
+    return info;
+  }
 
   NameTable names_;
   std::vector<Record> records_;
   std::vector<IterationLedger> ledgers_;
-  RankCollector collector_{SessionInfo{}};
+  RankCollector collector_{of_torch()};
   Diagnosis diagnosis_;
   TimePoint now_;
   TimePoint gpu_free_;

@@ -15,6 +15,7 @@ namespace gpudiag::testing {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 struct Diagnosed : ::testing::Test {
   CaseJob job;

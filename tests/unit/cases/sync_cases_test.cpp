@@ -70,8 +70,66 @@ TEST_F(Diagnosed, ATinyCopyThatDrainsTheQueueIsASyncAndNotBandwidth) {
   EXPECT_EQ(finding(0).sub_cause, SubCause::kBlockingCopy);
   EXPECT_EQ(finding(0).cost_per_iteration, microseconds(1510));
   EXPECT_FALSE(blames(FindingCause::kCopy));
-  EXPECT_THAT(finding(0).evidence, Contains(HasSubstr("cudaMemcpyAsync on thread 1: 19 times in 19 of 19 iterations")));
+  EXPECT_THAT(finding(0).evidence, Contains(HasSubstr("copy of pageable memory to the GPU (cudaMemcpyAsync) on thread 1: 19 times in "
+                                 "19 of 19 iterations, 38.912 kB, ")));
   EXPECT_THAT(finding(0).advice, HasSubstr("pageable"));
+}
+
+// PyTorch's `.to("cuda")` without pinned memory: the call returns once the copy is queued, and a wait
+// for the stream stands right behind it. It is the copy that should go, not that wait.
+TEST_F(Diagnosed, AWaitRightBehindAPageableCopyIsTheCopys) {
+  for (int step = 0; step < 20; ++step) {
+    job.launches(20, microseconds(50), milliseconds(1));
+    job.range("aten::copy_", [&] {
+      job.async_copy(CopyKind::kHostToDevice, 38'535'168, milliseconds(6), record_flag::kPageable);
+      job.call(ApiClass::kOther, "cudaStreamIsCapturing", microseconds(1));
+      job.synchronise_stream();
+    });
+    job.silence(microseconds(1500));
+    job.end_of_step();
+  }
+  job.analyse();
+  ASSERT_EQ(diagnosis().verdict, "copy");
+  const auto& all = diagnosis().findings;
+  const auto sync = std::find_if(all.begin(), all.end(), [](const Finding& f) { return f.cause == FindingCause::kSync; });
+  ASSERT_NE(sync, all.end());
+  EXPECT_EQ(sync->sub_cause, SubCause::kBlockingCopy);
+  EXPECT_THAT(sync->evidence, Contains(HasSubstr("copy of pageable memory to the GPU (cudaMemcpyAsync) in aten::copy_ on "
+                                                 "thread 1: 19 times in 19 of 19 iterations, 732.168 MB, ")));
+  EXPECT_THAT(sync->evidence, Not(Contains(HasSubstr("cudaStreamSynchronize"))));
+  EXPECT_THAT(sync->advice, HasSubstr("pinned"));
+}
+
+// The trace resnet50_v100_workers4: the images take the lead in 9 ms, and the labels are copied right
+// behind them in microseconds. What the GPU waits for later is the images' doing.
+TEST_F(Diagnosed, WhatABigCopyCostsIsNotChargedToTheSmallOneBehindIt) {
+  for (int step = 0; step < 20; ++step) {
+    job.launches(20, microseconds(50), milliseconds(1));
+    job.range("images to the GPU", [&] { job.blocking_copy(CopyKind::kHostToDevice, 19'267'584, milliseconds(3)); });
+    job.async_copy(CopyKind::kHostToDevice, 256, microseconds(1), record_flag::kPageable);
+    job.synchronise_stream();
+    job.silence(microseconds(1500));
+    job.end_of_step();
+  }
+  job.analyse();
+  const auto& all = diagnosis().findings;
+  const auto sync = std::find_if(all.begin(), all.end(), [](const Finding& f) { return f.cause == FindingCause::kSync; });
+  ASSERT_NE(sync, all.end());
+  EXPECT_THAT(sync->evidence.at(2), HasSubstr("in images to the GPU on thread 1: 19 times in 19 of 19 iterations, 366.084 MB, "));
+}
+
+// A launch in between: whoever waits then waits for more than the copy.
+TEST_F(Diagnosed, AWaitBehindALaunchIsNotTheCopysBeforeIt) {
+  for (int step = 0; step < 20; ++step) {
+    job.async_copy(CopyKind::kHostToDevice, 38'535'168, microseconds(10), record_flag::kPageable);
+    job.launches(20, microseconds(50), milliseconds(1));
+    job.synchronise_stream();
+    job.silence(microseconds(1500));
+    job.end_of_step();
+  }
+  job.analyse();
+  EXPECT_EQ(finding(0).cause, FindingCause::kSync);
+  EXPECT_EQ(finding(0).sub_cause, SubCause::kStreamSync);
 }
 
 // deepmd-kit#3361: a mask makes an index, which needs its length on the host.

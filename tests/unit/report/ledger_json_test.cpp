@@ -43,7 +43,7 @@ TEST(IterationJson, HoldsEveryFieldOfTheLedgerInOneLine) {
       R"("communication":{"total_ns":35,"straggler_wait_ns":null,"transfer_ns":null},)"
       R"("copy":{"total_ns":15},"own_ns":4,"launches":8,"operations":9,"opaque_graphs":0,)"
       R"("evidence":[{"cause":"sync","sub_cause":"item","what":"aten::item","thread":7,"count":1,)"
-      R"("host_ns":60,"charged_ns":60,"longest_at_ns":0}]})");
+      R"("host_ns":60,"charged_ns":60,"longest_at_ns":0,"bytes":0}]})");
 }
 
 TEST(IterationJson, AnInvalidIterationSaysWhyAndHowOften) {

@@ -32,6 +32,8 @@ std::vector<IterationLedger> alike(std::uint64_t count, const IterationLedger& l
   return made;
 }
 
+constexpr std::size_t column_of_host() { return static_cast<std::size_t>(Cause::kHost); }
+
 std::string printed(const std::function<std::unique_ptr<Reporter>(Write)>& make,
                     const std::vector<const RankCollector*>& ranks) {
   std::string text;
@@ -65,6 +67,25 @@ TEST(RankCollector, SteadySumsLeaveOutWarmUpPartialAndInvalidIterations) {
   EXPECT_EQ(device.invalid, 1u);
   EXPECT_TRUE(rank.basis().steady);
   EXPECT_EQ(rank.basis().invalid_reasons[0], 2u);
+}
+
+TEST(RankCollector, TheScatterIsThatOfTheIterationsTheSumIsOf) {
+  std::vector<IterationLedger> ledgers = alike(12, ledger(0, 700'000, {{Cause::kHost, 300'000}}));
+  ledgers[0] = ledger(0, 5'000'000, {{Cause::kHost, 5'000'000}});  // warm-up
+  const RankCollector steady = rank_with(ledgers);
+  ASSERT_EQ(steady.basis().scatter.size(), 1u);
+  EXPECT_DOUBLE_EQ(steady.basis().scatter[0].margin(column_of_host(), 0.3), 0);
+  for (IterationLedger& one : ledgers) one.phase = Phase::kWindow;
+  const RankCollector windows = rank_with(ledgers);
+  EXPECT_FALSE(windows.basis().steady);
+  EXPECT_GT(windows.basis().scatter.at(0).margin(column_of_host(), 0.3), 0);
+}
+
+TEST(RankCollector, KnowsAJobOfPyTorchByItsEvidence) {
+  IterationLedger like = ledger(0, 100);
+  EXPECT_FALSE(rank_with(alike(3, like)).basis().torch);
+  like.evidence.push_back(evidence(Cause::kSync, SubCause::kItem, "cudaStreamSynchronize in aten::item", 30));
+  EXPECT_TRUE(rank_with(alike(3, like)).basis().torch);
 }
 
 TEST(RankCollector, TheDevicesOfARankAddUpAndItsIterationsDoNot) {
@@ -129,6 +150,37 @@ TEST(TextReport, WrapsLongTextsBetweenWords) {
     }
     text.erase(0, line.size() + 1);
   }
+}
+
+TEST(TextReport, NoLineOfAFindingIsLongerThanTheTerminal) {
+  IterationLedger like = ledger(0, 75'000'000, {{Cause::kLaunchOverhead, 25'000'000}});
+  like.evidence.push_back(evidence(Cause::kLaunchOverhead, SubCause::kManySmallKernels, "cudaLaunchKernel", 25'000'000));
+  std::vector<IterationLedger> iterations = alike(20, like);
+  for (std::size_t i = 0; i < iterations.size(); i += 2) iterations[i].replay_cost[2] = DurationNs{20'000'000};
+  RankCollector rank = rank_with(iterations);
+  Quality quality;
+  quality.records = 1'000'000;
+  for (auto& count : quality.defects) count = 12;
+  rank.set_quality(quality);
+  const std::string text = printed(
+      [](Write write) { return make_text_reporter(std::move(write), {60, false}); }, {&rank});
+  EXPECT_THAT(text, HasSubstr("launch_overhead (many_small_kernels): up to"));
+  bool bars = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string line = text.substr(at, text.find('\n', at) - at);
+    at += line.size() + 1;
+    bars = line.find(" %  ") != std::string::npos;  // the table has a width of its own
+    if (!bars) EXPECT_LE(line.size(), 60u) << line;
+  }
+}
+
+TEST(TextReport, DoesNotCallNoRecordsGood) {
+  RankCollector rank = rank_with({});
+  EXPECT_THAT(as_text(rank), Not(HasSubstr("good")));
+  EXPECT_THAT(as_text(rank), HasSubstr("no record was written"));
+  rank.set_finished(false);
+  EXPECT_THAT(as_text(rank), HasSubstr("quality not known"));
+  EXPECT_THAT(as_text(rank), HasSubstr("before its first iteration had been written"));
 }
 
 TEST(TextReport, SaysThatAKilledJobDidNotFinish) {

@@ -19,7 +19,7 @@ TEST(SessionJson, TheFirstLineSaysWhoWrites) {
   EXPECT_EQ(session_start_json(info),
             R"({"schema":"gpudiag.session/1","event":"start","rank":3,)"
             R"("origin_unix_ns":"1736412345678901235","host":"node7","pid":4711,"source":"live",)"
-            R"("version":"0.1.0","devices":[{"device":0,"name":"NVIDIA H100"}],)"
+            R"("version":"0.1.0","torch":false,"devices":[{"device":0,"name":"NVIDIA H100"}],)"
             R"("options":{"GPUDIAG_LOG":"every"}})");
 }
 
