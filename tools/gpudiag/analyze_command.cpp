@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpudiag analyze: a report from what was recorded.
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -65,6 +66,14 @@ std::optional<AnalysisOptions> read_rules(const AnalyzeArguments& arguments) {
   return AnalysisOptions{settings.ranges, settings.iteration};
 }
 
+// `analyze ... | head`: quietly and by the signal, as whoever writes into a pipe ends. Reached where our
+// parent had us ignore it.
+[[noreturn]] void end_by_sigpipe() {
+  signal(SIGPIPE, SIG_DFL);
+  raise(SIGPIPE);
+  _exit(128 + SIGPIPE);
+}
+
 int analyze(const AnalyzeArguments& arguments) {
   const auto rules = read_rules(arguments);
   if (!rules) return kUsage;
@@ -82,6 +91,7 @@ int analyze(const AnalyzeArguments& arguments) {
   const auto reporter = make_reporter(arguments, [&](std::string_view text) { output->write(text); });
   Analysis analysis{{reporter.get()}, *rules, progress};
   for (const InputFile& file : inputs.files) {
+    if (output->reader_has_gone()) break;
     if (const auto error = analysis.add(file)) {
       ++failures;
       fmt::print(stderr, "gpudiag: {}: {}\n", file.path.string(), error->message);
@@ -90,6 +100,7 @@ int analyze(const AnalyzeArguments& arguments) {
   if (analysis.ranks() == 0) return kNothingRead;
   analysis.end();
   if (const auto error = output->close()) {
+    if (output->reader_has_gone()) end_by_sigpipe();
     fmt::print(stderr, "gpudiag: {}\n", error->message);
     return kNothingRead;
   }

@@ -2,6 +2,7 @@
 // gpudiag env: the variables that bring gpudiag into a job which something else starts.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,7 +18,8 @@ namespace {
 constexpr const char* kExamples = R"~(
 Examples:
   eval "$(gpudiag env --dir "$PWD/ledger")"        in a batch script, before srun or mpirun
-  docker run $(gpudiag env --format docker) ...    the library is mounted into the container
+  docker run $(gpudiag env --format docker --dir /data/ledger) ...
+                                                   libraries and folder are mounted into the container
   gpudiag env --format k8s                         to paste into a container's description)~";
 
 struct EnvArguments {
@@ -47,22 +49,47 @@ void print_sh(const JobEnvironment& job) {
   for (const auto& [name, value] : job.variables) fmt::print("export {}={}\n", name, quoted_for_shell(value));
 }
 
-void print_docker(const JobEnvironment& job, const Installation& installation) {
-  const std::string folder = installation.inject.parent_path().string();
-  fmt::print("--volume {}\n", quoted_for_shell(folder + ":" + folder + ":ro"));
+/// What a container must see under the same name as the host: the libraries, and where it writes to.
+struct Mounts {
+  std::string libraries;
+  std::string ledger;  ///< empty: no folder is written to
+};
+
+Mounts mounts_of(const JobEnvironment& job, const Installation& installation) {
+  Mounts mounts{installation.inject.parent_path().string(), {}};
+  for (const auto& [name, value] : job.variables)
+    if (name == "GPUDIAG_DIR") mounts.ledger = value;
+  return mounts;
+}
+
+void print_docker(const JobEnvironment& job, const Mounts& mounts) {
+  fmt::print("--volume {}\n", quoted_for_shell(mounts.libraries + ":" + mounts.libraries + ":ro"));
+  if (!mounts.ledger.empty())
+    fmt::print("--volume {}\n", quoted_for_shell(mounts.ledger + ":" + mounts.ledger));
   for (const auto& [name, value] : job.variables) fmt::print("--env {}\n", quoted_for_shell(name + "=" + value));
 }
 
-void print_k8s(const JobEnvironment& job, const Installation& installation) {
-  fmt::print("# The container must have {} at this very path.\nenv:\n", installation.inject.parent_path().string());
-  for (const auto& [name, value] : job.variables) {
-    std::string text;  // JSON's strings are YAML's double-quoted ones
-    append_json_string(text, value);
-    fmt::print("- name: {}\n  value: {}\n", name, text);
-  }
+std::string quoted_for_yaml(std::string_view text) {
+  std::string quoted;  // JSON's strings are YAML's double-quoted ones
+  append_json_string(quoted, text);
+  return quoted;
 }
 
-int print_environment(const EnvArguments& arguments) {
+void print_k8s(const JobEnvironment& job, const Mounts& mounts) {
+  const std::string libraries = quoted_for_yaml(mounts.libraries);
+  const std::string ledger = quoted_for_yaml(mounts.ledger);
+  fmt::print("# of the container\nenv:\n");
+  for (const auto& [name, value] : job.variables) fmt::print("- name: {}\n  value: {}\n", name, quoted_for_yaml(value));
+  fmt::print("volumeMounts:\n- name: gpudiag-libraries\n  mountPath: {}\n  readOnly: true\n", libraries);
+  if (!mounts.ledger.empty()) fmt::print("- name: gpudiag-ledger\n  mountPath: {}\n", ledger);
+  fmt::print("# of the pod; any other kind of volume will do\nvolumes:\n"
+             "- name: gpudiag-libraries\n  hostPath:\n    path: {}\n    type: Directory\n",
+             libraries);
+  if (!mounts.ledger.empty())
+    fmt::print("- name: gpudiag-ledger\n  hostPath:\n    path: {}\n    type: DirectoryOrCreate\n", ledger);
+}
+
+int print_environment(EnvArguments arguments) {
   for (const std::string& complaint : complaints_about(arguments.given)) {
     fmt::print(stderr, "gpudiag: {}\n", complaint);
     return kUsage;
@@ -76,13 +103,16 @@ int print_environment(const EnvArguments& arguments) {
     fmt::print(stderr, "gpudiag: the simulated GPU is not part of this installation\n");
     return kNothingRead;
   }
+  // A relative folder would be looked for in the container's working directory, and cannot be mounted.
+  if (const auto dir = arguments.given.find("GPUDIAG_DIR"); dir != arguments.given.end() && arguments.format != "sh")
+    dir->second = std::filesystem::absolute(dir->second).lexically_normal().string();
   const JobEnvironment job =
       make_job_environment(*installation, arguments.given, arguments.simulate, environment_variable);
   for (const std::string& message : job.messages) fmt::print(stderr, "gpudiag: {}\n", message);
   if (arguments.format == "docker") {
-    print_docker(job, *installation);
+    print_docker(job, mounts_of(job, *installation));
   } else if (arguments.format == "k8s") {
-    print_k8s(job, *installation);
+    print_k8s(job, mounts_of(job, *installation));
   } else {
     print_sh(job);
   }

@@ -20,6 +20,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr std::string_view kRecordingPreamble = "gpudiag.records/1\n";
+
 bool begins_with(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
 }
@@ -62,6 +64,31 @@ struct NaturalOrder {
   }
 };
 
+bool holds_inputs(const fs::path& folder) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator{folder, error})
+    if (entry.is_regular_file(error) && has_known_name(entry.path()) && kind_of(entry.path())) return true;
+  return false;
+}
+
+// Runs lie in a folder each, and the folder above them may be meant to hold one of them or all.
+std::string why_empty(const fs::path& folder) {
+  constexpr std::size_t kNamed = 10;
+  std::vector<std::string> inside;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator{folder, error})
+    if (entry.is_directory(error) && holds_inputs(entry.path())) inside.push_back(entry.path().string());
+  std::sort(inside.begin(), inside.end());
+  std::string text = fmt::format("{}: no trace (*.json, *.json.gz), run (*.jsonl) or recording (*.gpudiag) in this folder",
+                                 folder.string());
+  if (inside.empty()) return text;
+  const std::size_t more = inside.size() > kNamed ? inside.size() - kNamed : 0;
+  inside.resize(inside.size() - more);
+  text += fmt::format(", but in folders inside it: {}", fmt::join(inside, ", "));
+  if (more > 0) text += fmt::format(" and {} more", more);
+  return text + "; name the one that is meant, since each is a run of its own";
+}
+
 void add_folder(const fs::path& folder, Inputs& inputs) {
   std::vector<fs::path> paths;
   std::error_code error;
@@ -81,10 +108,7 @@ void add_folder(const fs::path& folder, Inputs& inputs) {
   std::erase_if(files, [&](const InputFile& file) {
     return file.kind == InputKind::kRecording && run_stems.count(file.path.stem().string()) > 0;
   });
-  if (files.empty())
-    inputs.problems.push_back(fmt::format(
-        "{}: no trace (*.json, *.json.gz), run (*.jsonl) or recording (*.gpudiag) in this folder",
-        folder.string()));
+  if (files.empty()) inputs.problems.push_back(why_empty(folder));
   inputs.files.insert(inputs.files.end(), files.begin(), files.end());
 }
 
@@ -97,6 +121,7 @@ Result<InputKind> kind_of(const fs::path& path) {
   in.read(bytes.data(), bytes.size());
   const std::string_view start{bytes.data(), static_cast<std::size_t>(in.gcount())};
   if (start.empty()) return Error{"is empty"};
+  if (begins_with(kRecordingPreamble, start)) return Error{"is a recording that was cut before its first record"};
   if (begins_with(start, "gpudiag.records/")) return InputKind::kRecording;
   if (begins_with(start, "\x1f\x8b")) return InputKind::kKinetoTrace;
   if (begins_with(start, "SQLite format 3"))

@@ -32,6 +32,7 @@ void add_injection(const Installation& installation, const OptionSource& before,
       job.messages.push_back(fmt::format("{}={} is set by something else and is kept: gpudiag sees nothing "
                                          "that comes by this way; unset it to change that",
                                          name, *present));
+      if (name == kInjectionVariables[0]) job.hears_cuda = false;
       continue;
     }
     job.variables.emplace_back(name, installation.inject.string());

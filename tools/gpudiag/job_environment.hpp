@@ -30,6 +30,7 @@ using GivenOptions = std::map<std::string, std::string, std::less<>>;
 struct JobEnvironment {
   std::vector<std::pair<std::string, std::string>> variables;  ///< to be set, in this order
   std::vector<std::string> messages;  ///< what the user should know: a value of theirs was kept
+  bool hears_cuda = true;             ///< false: the driver loads another tool's library and not ours
 };
 
 /// `before` is the environment that the variables will be added to; values of the user's own tools in

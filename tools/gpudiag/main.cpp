@@ -2,6 +2,7 @@
 // gpudiag: where every nanosecond of a training iteration goes.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 
@@ -22,6 +23,20 @@ Examples:
 
 `gpudiag COMMAND --help` says more.)";
 
+// The parser's own words for it are that an argument was not expected.
+bool is_no_command(const CLI::App& app, const char* word) {
+  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+  return word[0] != '-' && std::none_of(commands.begin(), commands.end(), [&](const CLI::App* command) {
+           return command->get_name() == word;
+         });
+}
+
+std::string say_wrong_usage(const CLI::App* app, const CLI::Error& error) {
+  const auto chosen = app->get_subcommands();
+  return fmt::format("gpudiag: {}; `gpudiag {}--help` says more\n", error.what(),
+                     chosen.empty() ? "" : chosen.front()->get_name() + " ");
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Says for every training iteration where the time went and why the GPU was idle.",
                "gpudiag"};
@@ -32,6 +47,11 @@ int run(int argc, char** argv) {
   add_run_command(app, action);
   add_analyze_command(app, action);
   add_env_command(app, action);
+  app.failure_message(say_wrong_usage);
+  if (argc > 1 && is_no_command(app, argv[1])) {
+    fmt::print(stderr, "gpudiag: there is no command '{}'; there are run, analyze and env\n", argv[1]);
+    return kUsage;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

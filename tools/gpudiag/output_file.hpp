@@ -2,6 +2,7 @@
 // Flow: beside it: where a report is written to.
 #pragma once
 
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -24,6 +25,8 @@ class OutputFile {
   ~OutputFile();
 
   void write(std::string_view text);
+  /// Nobody reads stdout any more, so there is nothing to write for.
+  bool reader_has_gone() const { return path_.empty() && error_ == EPIPE; }
   /// Says what failed, now or at an earlier write.
   std::optional<Error> close();
 

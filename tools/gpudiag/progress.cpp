@@ -2,6 +2,7 @@
 #include "progress.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -11,6 +12,11 @@ namespace {
 
 constexpr int kCells = 30;
 constexpr std::string_view kWipe = "\r\x1b[K";
+
+std::size_t columns() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
+}
 
 }  // namespace
 
@@ -32,7 +38,10 @@ void Progress::at(std::uint64_t read, std::uint64_t total) {
   last_percent_ = percent;
   std::string bar(static_cast<std::size_t>(percent * kCells / 100), '#');
   bar.resize(kCells, '.');
-  fmt::print(stderr, "{}[{}] {:>3} %  file {} of {}: {}", kWipe, bar, percent, file_, files_, name_);
+  std::string line = fmt::format("[{}] {:>3} %  file {} of {}: {}", bar, percent, file_, files_, name_);
+  // A line that the terminal breaks in two cannot be wiped.
+  if (line.size() >= columns()) line.resize(columns() - 1);
+  fmt::print(stderr, "{}{}", kWipe, line);
   std::fflush(stderr);
 }
 

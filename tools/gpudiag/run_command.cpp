@@ -172,11 +172,22 @@ void wait_for_writers(const RunFolder& folder) {
   }
 }
 
-void report(const RunFolder& folder) {
+// Nothing was written: because of what the user set, or because there was nothing to write.
+std::string_view why_nothing(const GivenOptions& given, const JobEnvironment& job) {
+  std::vector<std::string> said_before;
+  if (!read_settings(given, environment_variable, said_before).enabled)
+    return "run: nothing was recorded, since gpudiag is switched off (GPUDIAG_ENABLED)";
+  if (!job.hears_cuda)
+    return "run: nothing was recorded, since another tool has the driver's injection (CUDA_INJECTION64_PATH): "
+           "run the job without that tool, or analyse what it wrote";
+  return "run: no process of the job used CUDA, so there is no ledger";
+}
+
+void report(const RunFolder& folder, std::string_view nothing) {
   wait_for_writers(folder);
   const std::vector<fs::path> files = folder.new_files();
   if (files.empty()) {
-    say("run: no process of the job used CUDA, so there is no ledger");
+    say(nothing);
     folder.remove_if_unused();
     return;
   }
@@ -202,9 +213,9 @@ void report(const RunFolder& folder) {
 }
 
 // Whatever goes wrong with the report, the job's status is what counts.
-void try_to_report(const RunFolder& folder) {
+void try_to_report(const RunFolder& folder, std::string_view nothing) {
   try {
-    report(folder);
+    report(folder, nothing);
   } catch (const std::exception& error) {
     say(fmt::format("run: no report: {}", error.what()));
   }
@@ -248,7 +259,7 @@ int run(RunArguments arguments) {
     folder->remove_if_unused();
     return refuse(error->exit_status, error->message);
   }
-  try_to_report(*folder);
+  try_to_report(*folder, why_nothing(arguments.given, job));
   end_like(std::get<JobEnd>(end));
 }
 

@@ -28,28 +28,33 @@ std::string describe(const OptionSpec& spec) {
   return text;
 }
 
+// `--log -- ./trainer` lacks a value; the parser would take the dashes for it.
+CLI::Validator is_no_option(std::string_view values) {
+  return {[values](const std::string& value) {
+            return value.rfind("--", 0) == 0 ? fmt::format("needs a value ({}), and {} is none", values, value)
+                                             : std::string{};
+          },
+          ""};
+}
+
 }  // namespace
 
 void add_setting_options(CLI::App& command, GivenOptions& given) {
   for (const OptionSpec& spec : option_table()) {
     const std::string name{spec.name};
+    CLI::Option* option = command.add_option_function<std::string>(
+        flag_of(name), [&given, name](const std::string& value) { given[name] = value; }, describe(spec));
+    option->type_name(std::string{spec.values})->group("Settings");
     // `--record` alone means on, like any flag.
-    if (spec.name == "GPUDIAG_RECORD") {
-      command.add_flag_callback(flag_of(name), [&given, name] { given[name] = "on"; }, describe(spec))
-          ->group("Settings");
-      continue;
-    }
-    command
-        .add_option_function<std::string>(
-            flag_of(name), [&given, name](const std::string& value) { given[name] = value; }, describe(spec))
-        ->type_name(std::string{spec.values})
-        ->group("Settings");
+    if (spec.name == "GPUDIAG_RECORD") option->expected(0, 1)->default_str("on");
+    else option->check(is_no_option(spec.values));
   }
 }
 
 std::vector<std::string> complaints_about(const GivenOptions& given) {
   std::vector<std::string> complaints;
-  const Settings settings = read_settings(given, [](std::string_view) { return std::nullopt; }, complaints);
+  const Settings settings =
+      read_settings(given, [](std::string_view) { return std::nullopt; }, complaints, OnWrongValue::kRefuse);
   const NameTable names;
   const RangeTable rules{settings.ranges, settings.iteration, names};
   complaints.insert(complaints.end(), rules.errors().begin(), rules.errors().end());

@@ -53,8 +53,12 @@ std::optional<Number> parse(std::string_view text) {
 class Reader {
  public:
   Reader(const std::map<std::string, std::string, std::less<>>& overrides, const OptionSource& environment,
-         std::vector<std::string>& complaints, Settings& settings)
-      : overrides_{overrides}, environment_{environment}, complaints_{complaints}, settings_{settings} {}
+         std::vector<std::string>& complaints, OnWrongValue on_wrong, Settings& settings)
+      : overrides_{overrides},
+        environment_{environment},
+        complaints_{complaints},
+        on_wrong_{on_wrong},
+        settings_{settings} {}
 
   /// The text that was given for `name`; an empty one is as good as none.
   std::optional<std::string> text(std::string_view name) {
@@ -66,10 +70,14 @@ class Reader {
     return found;
   }
 
-  void complain(std::string_view name, std::string_view value) {
+  /// `allowed`: where the table's word says too little.
+  void complain(std::string_view name, std::string_view value, std::string_view allowed = {}) {
     const OptionSpec& spec = spec_of(name);
-    const std::string fallback = spec.default_value.empty() ? "it is ignored" : fmt::format("using {}", spec.default_value);
-    complaints_.push_back(fmt::format("{}={}: not understood; allowed: {}; {}", name, value, spec.values, fallback));
+    std::string text =
+        fmt::format("{}={}: not understood; allowed: {}", name, value, allowed.empty() ? spec.values : allowed);
+    if (on_wrong_ == OnWrongValue::kUseDefault)
+      text += spec.default_value.empty() ? "; it is ignored" : fmt::format("; using {}", spec.default_value);
+    complaints_.push_back(std::move(text));
   }
 
   /// The value that `words` gives to the text; `fallback` where it is not set or wrong.
@@ -92,6 +100,7 @@ class Reader {
   const std::map<std::string, std::string, std::less<>>& overrides_;
   const OptionSource& environment_;
   std::vector<std::string>& complaints_;
+  OnWrongValue on_wrong_;
   Settings& settings_;
 };
 
@@ -117,14 +126,14 @@ void read_budget(Reader& reader, Settings& settings) {
   if (!given) return;
   const auto percent = parse<double>(*given);
   if (percent && *percent >= 0.1 && *percent <= 100.0) settings.budget_percent = *percent;
-  else reader.complain("GPUDIAG_BUDGET", *given);
+  else reader.complain("GPUDIAG_BUDGET", *given, "a number from 0.1 to 100");
 }
 
 void read_rank(Reader& reader, Settings& settings) {
   const auto given = reader.text("GPUDIAG_RANK");
   if (!given) return;
   settings.rank = parse<std::uint32_t>(*given);
-  if (!settings.rank) reader.complain("GPUDIAG_RANK", *given);
+  if (!settings.rank) reader.complain("GPUDIAG_RANK", *given, "a whole number from 0 on");
 }
 
 }  // namespace
@@ -132,9 +141,10 @@ void read_rank(Reader& reader, Settings& settings) {
 std::span<const OptionSpec> option_table() { return kTable; }
 
 Settings read_settings(const std::map<std::string, std::string, std::less<>>& overrides,
-                       const OptionSource& environment, std::vector<std::string>& complaints) {
+                       const OptionSource& environment, std::vector<std::string>& complaints,
+                       OnWrongValue on_wrong) {
   Settings settings;
-  Reader reader{overrides, environment, complaints, settings};
+  Reader reader{overrides, environment, complaints, on_wrong, settings};
   settings.enabled = reader.on_off("GPUDIAG_ENABLED", true);
   read_log(reader, settings);
   settings.dir = reader.text("GPUDIAG_DIR").value_or("");

@@ -50,10 +50,15 @@ struct Settings {
 /// Text by variable name; nothing where it is not set.
 using OptionSource = std::function<std::optional<std::string>(std::string_view name)>;
 
+/// Whether the reader of a complaint goes on without the value.
+enum class OnWrongValue : std::uint8_t { kUseDefault, kRefuse };
+
 /// `overrides` (the API's fields) come before `environment`. A value that cannot be understood is
-/// one message in `complaints`, which says what was found, what is allowed and what is used instead.
+/// one message in `complaints`, which says what was found, what is allowed and, unless it will be
+/// refused, what is used instead.
 Settings read_settings(const std::map<std::string, std::string, std::less<>>& overrides,
-                       const OptionSource& environment, std::vector<std::string>& complaints);
+                       const OptionSource& environment, std::vector<std::string>& complaints,
+                       OnWrongValue on_wrong = OnWrongValue::kUseDefault);
 
 /// The rank that a launcher (torchrun, Open MPI, Slurm, PMI) gave this process; 0 where none did.
 std::uint32_t rank_of_launcher(const OptionSource& environment);

@@ -86,6 +86,27 @@ int depth_of(std::string_view pattern) {
   return deepest;
 }
 
+/// What is wrong with a pattern, for people.
+const char* fault_of(std::string_view pattern, std::regex_constants::error_type code) {
+  using namespace std::regex_constants;
+  switch (code) {
+    case error_paren:  // libstdc++ gives it for each sign that is out of place
+      return std::count(pattern.begin(), pattern.end(), '(') == std::count(pattern.begin(), pattern.end(), ')')
+                 ? "nothing stands before *, + or ?"
+                 : "a parenthesis has no partner";
+    case error_brack: return "a bracket has no partner";
+    case error_brace: return "a brace has no partner";
+    case error_badbrace: return "between braces stands no number of repetitions";
+    case error_range: return "a range of characters runs backwards";
+    case error_escape: return "it ends in a backslash, or one stands before a character that takes none";
+    case error_badrepeat: return "nothing stands before *, + or ?";
+    case error_ctype: return "there is no class of characters of that name";
+    case error_collate: return "there is no character of that name";
+    case error_backref: return "it refers back, which is not allowed";
+    default: return "it refers back, which is not allowed, or takes too much to compile";
+  }
+}
+
 /// A pattern or rule as messages show it.
 std::string quoted(std::string_view text) {
   constexpr std::size_t kShown = 100;
@@ -101,7 +122,7 @@ RangeTable::RangeTable(const std::vector<std::string>& rules, const std::string&
     : names_(names) {
   for (const auto& rule : rules) add_user_rule(rule);
   if (iteration_pattern.empty()) add_built_in(kIterationPattern, iteration(MarkSource::kPattern));
-  else add(iteration_pattern, iteration(MarkSource::kPattern));
+  else add(iteration_pattern, iteration(MarkSource::kPattern), "GPUDIAG_ITERATION ");
   for (const auto& built_in : kBuiltIn) add_built_in(built_in.pattern, built_in.label);
 }
 
@@ -109,16 +130,16 @@ void RangeTable::add_built_in(const char* pattern, RangeLabel label) {
   rules_.push_back({std::regex(pattern, kFlags), label});
 }
 
-void RangeTable::add(std::string_view pattern, RangeLabel label) {
+void RangeTable::add(std::string_view pattern, RangeLabel label, const char* kind) {
   if (pattern.size() > kLongestPattern || depth_of(pattern) > kDeepestPattern) {
-    errors_.push_back("range rule " + quoted(pattern) + " is too long (over " + std::to_string(kLongestPattern) +
+    errors_.push_back(kind + quoted(pattern) + " is too long (over " + std::to_string(kLongestPattern) +
                       " bytes) or too deep (over " + std::to_string(kDeepestPattern) + " parentheses)");
     return;
   }
   try {
     rules_.push_back({std::regex(pattern.begin(), pattern.end(), kUserFlags), label});
-  } catch (const std::regex_error&) {
-    errors_.push_back("range rule " + quoted(pattern) + " is no regular expression (back references are not allowed)");
+  } catch (const std::regex_error& error) {
+    errors_.push_back(kind + quoted(pattern) + " is no regular expression: " + fault_of(pattern, error.code()));
   }
 }
 

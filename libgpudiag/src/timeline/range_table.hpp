@@ -66,7 +66,7 @@ class RangeTable {
     std::regex pattern;
     RangeLabel label;
   };
-  void add(std::string_view pattern, RangeLabel label);
+  void add(std::string_view pattern, RangeLabel label, const char* kind = "range rule ");
   void add_built_in(const char* pattern, RangeLabel label);
   void add_user_rule(const std::string& rule);
   RangeLabel named(NameId name);

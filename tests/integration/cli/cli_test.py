@@ -6,8 +6,10 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -44,6 +46,14 @@ def trace(steps=5, kernel_name="gemm", rank=None):
     if rank is not None:
         document["distributedInfo"] = {"rank": rank, "world_size": 8, "backend": "nccl"}
     return document
+
+
+def frame_edges(recording):
+    """Where the frames of a recording begin; see docs/recordings.md."""
+    at = len(b"gpudiag.records/1\n")
+    while at < len(recording):
+        yield at
+        at += 21 + struct.unpack_from("<I", recording, at + 5)[0]
 
 
 class Case(unittest.TestCase):
@@ -140,6 +150,28 @@ class Analyze(Case):
             self.assertGreater(rank["quality"]["records"], 0)
             self.assertEqual(rank["quality"]["defects"]["truncated"], 1)
 
+    def test_ARecordingCutAtAnyFrameOrPageGivesWhatIsThereAndSaysSo(self):
+        path = self.recording()
+        whole = path.read_bytes()
+        cuts = {1, 15, 16, 17} | set(range(4096, len(whole), 4096))
+        for edge in frame_edges(whole):
+            cuts |= {edge - 1, edge, edge + 1}
+        seen = 0
+        for size in sorted(cut for cut in cuts if 0 < cut < len(whole)):
+            path.write_bytes(whole[:size])
+            result = self.gpudiag("analyze", path)
+            text = " ".join(result.stdout.decode().split())
+            if result.returncode == 1:
+                self.assertLessEqual(size, len(b"gpudiag.records/1\n"))
+                self.assertIn("is a recording that was cut before its first record", result.stderr.decode())
+                continue
+            self.assertEqual(result.returncode, 0, (size, result.stderr))
+            self.assertIn("the job ended without closing its session", text, size)
+            iterations = int((re.search(r"device 0.*?: (\d+) iteration", text) or [0, 0])[1])
+            self.assertGreaterEqual(iterations, seen, size)
+            seen = iterations
+        self.assertGreaterEqual(seen, 5)
+
     def test_ADamagedRecordingSaysWhatWasLost(self):
         path = self.recording()
         content = bytearray(path.read_bytes())
@@ -201,6 +233,55 @@ class Analyze(Case):
         self.assertIn("cannot write", result.stderr.decode())
         self.assertEqual(sorted(p.name for p in self.folder.iterdir()), ["out.json", "trace.json"])
 
+    def test_AFolderOfRunFoldersIsAnsweredWithTheirNames(self):
+        for name in ("run-a", "run-b", "empty"):
+            (self.folder / "runs" / name).mkdir(parents=True)
+        for name in ("run-a", "run-b"):
+            self.write(f"runs/{name}/rank0.json", trace())
+        result = self.gpudiag("analyze", "runs")
+        self.assertEqual((result.returncode, result.stdout), (1, b""))
+        self.assertIn("but in folders inside it: runs/run-a, runs/run-b; name the one", result.stderr.decode())
+
+    def test_ACommandThatThereIsNotIsNamedWithThoseThereAre(self):
+        result = self.gpudiag("bogus", "x")
+        self.assertEqual((result.returncode, result.stdout), (2, b""))
+        self.assertEqual(result.stderr.decode(),
+                         "gpudiag: there is no command 'bogus'; there are run, analyze and env\n")
+
+    def test_AReaderThatWantsNoMoreEndsItQuietly(self):
+        path = self.write("trace.json", trace(steps=2000))
+        for ignored in (False, True):
+            reader, writer = os.pipe()
+            child = subprocess.Popen([COMMAND, "analyze", path, "--format", "json"], stdout=writer,
+                                     stderr=subprocess.PIPE, restore_signals=not ignored)
+            os.close(writer)
+            self.assertTrue(os.read(reader, 10))
+            os.close(reader)
+            _, said = child.communicate(timeout=60)
+            self.assertEqual((child.returncode, said), (-signal.SIGPIPE, b""), ignored)
+
+    def test_ProgressOnATerminalLeavesNothingBehind(self):
+        paths = [self.write(f"rank{i}.{'x' * 100}.json", trace(steps=300)) for i in range(3)]
+        words = " ".join([COMMAND, "analyze", *map(str, paths)])
+        if shutil.which("script") is None:
+            self.skipTest("no script(1) here to make a terminal")
+        done = subprocess.run(["script", "-qec", "stty cols 70; " + words, "/dev/null"], capture_output=True,
+                              stdin=subprocess.DEVNULL, timeout=60, check=True)
+        raw = done.stdout.decode()
+        self.assertIn("100 %  file 3 of 3", raw)
+        shown = []
+        for line in raw.replace("\r\n", "\n").split("\n"):
+            for piece in line.split("\r\x1b[K"):
+                self.assertLess(len(piece), 121)
+                if piece.startswith("["):
+                    self.assertLess(len(piece), 70)
+            shown.append(line.split("\r\x1b[K")[-1])
+        text = "\n".join(shown)
+        self.assertNotIn("file 1 of", text)
+        self.assertNotIn("\x1b", text)
+        plain = self.gpudiag("analyze", *paths).stdout.decode()
+        self.assertEqual(text.split(), plain.split())
+
     def test_WrongUsageIsStatusTwo(self):
         for arguments in ((), ("analyze",), ("analyze", "x", "--format", "xml"), ("fly",),
                           ("analyze", "--moon", "x"), ("run",)):
@@ -213,7 +294,8 @@ class Analyze(Case):
                               ("--iteration", "["), ("--iteration", "(" * 50000)):
             result = self.gpudiag("analyze", str(path), option, value)
             self.assertEqual((result.returncode, result.stdout), (2, b""), (option, value[:20]))
-            self.assertRegex(result.stderr, rb"^gpudiag: range rule '")
+            kind = rb"range rule" if option == "--ranges" else rb"GPUDIAG_ITERATION"
+            self.assertRegex(result.stderr, rb"^gpudiag: " + kind + rb" '")
         accepted = self.gpudiag("analyze", str(path), "--ranges", "fetch_.*=data_loading;dump=checkpoint")
         self.assertEqual((accepted.returncode, accepted.stderr), (0, b""))
 
@@ -305,13 +387,59 @@ class Run(Case):
     def test_AWrongSettingIsRefusedBeforeTheJobStarts(self):
         result = self.run_job("echo started", "--callbacks", "perhaps")
         self.assertEqual((result.returncode, result.stdout), (2, b""))
-        self.assertIn(b"GPUDIAG_CALLBACKS=perhaps", result.stderr)
+        self.assertIn(b"GPUDIAG_CALLBACKS=perhaps: not understood; allowed: auto|on|off\n", result.stderr)
 
     def test_ARuleThatCannotBeUsedIsRefusedBeforeTheJobStarts(self):
         for option in ("--ranges", "--iteration"):
             result = self.run_job("echo started", option, "(" * 50000)
             self.assertEqual((result.returncode, result.stdout), (2, b""))
-            self.assertIn(b"range rule '((((", result.stderr)
+            self.assertIn(b" '((((", result.stderr)
+
+    def test_ARegexThatIsNoneIsSaidInWords(self):
+        result = self.run_job("echo started", "--iteration", "(")
+        self.assertEqual((result.returncode, result.stdout), (2, b""))
+        self.assertEqual(result.stderr.decode().splitlines()[0],
+                         "gpudiag run: GPUDIAG_ITERATION '(' is no regular expression: a parenthesis has no partner")
+
+    def test_ARefusedSettingIsNotSaidToBeReplaced(self):
+        result = self.run_job("echo started", "--budget", "never")
+        self.assertEqual((result.returncode, result.stdout), (2, b""))
+        self.assertEqual(result.stderr.decode().splitlines()[0],
+                         "gpudiag run: GPUDIAG_BUDGET=never: not understood; allowed: a number from 0.1 to 100")
+
+    def test_AnOptionWithoutItsValueDoesNotSwallowTheDashes(self):
+        for option in ("--log", "--dir", "--budget"):
+            result = self.gpudiag("run", option, "--", "/bin/echo", "started")
+            self.assertEqual((result.returncode, result.stdout), (2, b""), option)
+            self.assertIn(b"needs a value", result.stderr)
+            self.assertTrue(result.stderr.startswith(b"gpudiag: " + option.encode()), result.stderr)
+
+    def test_RecordTakesAValueOrNone(self):
+        for given, expected in ((["--record"], "on"), (["--record", "on"], "on"), (["--record", "off"], "off"),
+                                (["--record=on"], "on"), ([], "")):
+            result = self.run_job('echo "$GPUDIAG_RECORD"', *given, "--dir", "ledger")
+            self.assertEqual((result.returncode, result.stdout.decode().strip()), (0, expected), result.stderr)
+
+    def test_AJobWithGpudiagSwitchedOffIsNotSaidToUseNoCuda(self):
+        for given in ({"--enabled": "off"}, {}):
+            result = self.run_job("true", *[word for pair in given.items() for word in pair],
+                                  environment={} if given else {"GPUDIAG_ENABLED": "off"})
+            self.assertIn(b"nothing was recorded, since gpudiag is switched off", result.stderr)
+            self.assertNotIn(b"used CUDA", result.stderr)
+
+    def test_AJobUnderAnotherToolIsNotSaidToUseNoCuda(self):
+        result = self.run_job("true", environment={"CUDA_INJECTION64_PATH": "/opt/nsys.so"})
+        self.assertIn(b"nothing was recorded, since another tool has the driver's injection", result.stderr)
+        self.assertNotIn(b"used CUDA", result.stderr)
+
+    def test_AJobThatDiedBeforeItsFirstIterationIsSaidSo(self):
+        lines = self.lines()
+        result = self.run_job(f"head -n 1 {lines} > $GPUDIAG_DIR/rank0.pid1234567.jsonl; kill -9 $$",
+                              "--dir", "ledger")
+        self.assertNotIn(b"good of 0", result.stderr)
+        text = " ".join(result.stderr.decode().replace("gpudiag ", "").split())
+        self.assertIn("before its first iteration had been written", text)
+        self.assertIn("verdict: no_gpu_activity: nothing was recorded: the job ended", text)
 
     def test_TheReportIsMadeFromWhatTheJobWrote(self):
         result = self.run_job(f"cp {self.lines()} $GPUDIAG_DIR/rank0.pid1234567.jsonl", "--dir", "ledger")
@@ -400,9 +528,22 @@ class Env(Case):
         docker = self.gpudiag("env", "--format", "docker").stdout.decode()
         self.assertIn("--env CUDA_INJECTION64_PATH=/", docker)
         self.assertRegex(docker, r"--volume \S+:ro\n")
-        self.assertIn("--env 'GPUDIAG_DIR=a b'", self.gpudiag("env", "-f", "docker", "--dir", "a b").stdout.decode())
         pod = self.gpudiag("env", "--format", "k8s", "--iteration", 'a"b').stdout.decode()
         self.assertIn('- name: GPUDIAG_ITERATION\n  value: "a\\"b"\n', pod)
+        self.assertNotIn("ledger", docker + pod)
+
+    def test_AContainerSeesTheFolderUnderItsOwnName(self):
+        ledger = self.folder / "a b"
+        docker = self.gpudiag("env", "-f", "docker", "--dir", "a b").stdout.decode()
+        self.assertIn(f"--volume '{ledger}:{ledger}'\n", docker)
+        self.assertIn(f"--env 'GPUDIAG_DIR={ledger}'\n", docker)
+        words = self.gpudiag("env", "-f", "docker", "--dir", "/data/ledger").stdout.decode().split()
+        self.assertIn("/data/ledger:/data/ledger", words)
+        self.assertIn("GPUDIAG_DIR=/data/ledger", words)
+        pod = self.gpudiag("env", "-f", "k8s", "--dir", "/data/ledger").stdout.decode()
+        self.assertIn('- name: GPUDIAG_DIR\n  value: "/data/ledger"\n', pod)
+        self.assertIn('- name: gpudiag-ledger\n  mountPath: "/data/ledger"\n', pod)
+        self.assertIn('- name: gpudiag-ledger\n  hostPath:\n    path: "/data/ledger"\n', pod)
 
     def test_AWrongSettingIsRefused(self):
         result = self.gpudiag("env", "--budget", "never")

@@ -93,8 +93,16 @@ TEST(Options, NumbersOutOfRangeAreWrongValues) {
   EXPECT_DOUBLE_EQ(result.settings.budget_percent, 2.0);
   EXPECT_FALSE(result.settings.rank.has_value());
   EXPECT_THAT(result.complaints,
-              ::testing::ElementsAre("GPUDIAG_BUDGET=200: not understood; allowed: PERCENT; using 2",
-                                   "GPUDIAG_RANK=-1: not understood; allowed: NUMBER; it is ignored"));
+              ::testing::ElementsAre("GPUDIAG_BUDGET=200: not understood; allowed: a number from 0.1 to 100; using 2",
+                                   "GPUDIAG_RANK=-1: not understood; allowed: a whole number from 0 on; it is ignored"));
+}
+
+TEST(Options, AValueThatWillBeRefusedIsNotSaidToBeReplaced) {
+  std::vector<std::string> complaints;
+  read_settings({{"GPUDIAG_BUDGET", "never"}, {"GPUDIAG_RANK", "x"}}, source({}), complaints, OnWrongValue::kRefuse);
+  EXPECT_THAT(complaints,
+              ::testing::ElementsAre("GPUDIAG_BUDGET=never: not understood; allowed: a number from 0.1 to 100",
+                                     "GPUDIAG_RANK=x: not understood; allowed: a whole number from 0 on"));
 }
 
 TEST(Options, RecordingWithoutAFolderIsSaidAndLeftOut) {

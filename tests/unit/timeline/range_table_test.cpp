@@ -112,6 +112,17 @@ TEST(RangeTable, RuleThatCannotBeReadIsNamedAndTheOthersStand) {
   EXPECT_EQ(table.label_of(range).cause, Cause::kCheckpoint);
 }
 
+TEST(RangeTable, SaysInWordsWhatIsWrongWithAPattern) {
+  const NameTable names;
+  const RangeTable iteration{{}, "(", names};
+  ASSERT_EQ(iteration.errors().size(), 1u);
+  EXPECT_EQ(iteration.errors()[0], "GPUDIAG_ITERATION '(' is no regular expression: a parenthesis has no partner");
+  const RangeTable rules{{"[=host", "*=host"}, "", names};
+  ASSERT_EQ(rules.errors().size(), 2u);
+  EXPECT_EQ(rules.errors()[0], "range rule '[' is no regular expression: a bracket has no partner");
+  EXPECT_EQ(rules.errors()[1], "range rule '*' is no regular expression: nothing stands before *, + or ?");
+}
+
 TEST(RangeTable, CauseThatTheRecordCarriesBeatsItsName) {
   NameTable names;
   RangeTable table({}, "", names);
