@@ -200,8 +200,9 @@ typedef struct gpudiag_iteration {
 GPUDIAG_API int gpudiag_last(gpudiag_iteration* iteration);
 
 /** Called for every iteration that closes, on gpudiag's own thread, up to two seconds after it
- *  ended. It must not call CUDA or gpudiag_stop(), and must return: a callback that throws or ends
- *  its thread ends the job. */
+ *  ended. It must not call CUDA, and must return: one that ends its thread, or lets a C++ exception
+ *  out, ends the job (on_iteration() of gpudiag.hpp catches them). gpudiag_start() and
+ *  gpudiag_stop() do nothing on this thread. */
 typedef void (*gpudiag_iteration_callback)(const gpudiag_iteration* iteration, void* user);
 
 /** Sets the callback, NULL for none. It may still be running once for another iteration when this

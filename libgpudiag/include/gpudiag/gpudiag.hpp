@@ -16,9 +16,13 @@
 // Everything said in gpudiag.h holds here: any thread, harmless without a session, never throws.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -137,10 +141,63 @@ inline std::optional<gpudiag_iteration> last() noexcept {
   return iteration;
 }
 
+namespace detail {
+
+// The callback of on_iteration(), behind a function that lets no exception out: the library's thread
+// has another C++ run-time under it, which cannot catch this program's.
+struct IterationCallback {
+  std::mutex mutex;
+  gpudiag_iteration_callback call = nullptr;
+  void* user = nullptr;
+  std::atomic<std::uint64_t> failures{0};  // relaxed: a counter, orders nothing
+};
+inline IterationCallback iteration_callback;
+
+inline void drop_iteration_callback(gpudiag_iteration_callback failed, const char* why) noexcept {
+  if (iteration_callback.failures.fetch_add(1, std::memory_order_relaxed) == 0)
+    std::fprintf(stderr, "gpudiag on_iteration: the callback threw (%s) and is not called any more\n", why);
+  const std::lock_guard<std::mutex> lock{iteration_callback.mutex};
+  if (iteration_callback.call == failed) iteration_callback.call = nullptr;
+}
+
+inline void call_iteration_callback(const gpudiag_iteration* iteration, void*) noexcept {
+  gpudiag_iteration_callback call = nullptr;
+  void* user = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock{iteration_callback.mutex};
+    call = iteration_callback.call;
+    user = iteration_callback.user;
+  }
+  if (call == nullptr) return;
+#if defined(__cpp_exceptions)
+  try {
+    call(iteration, user);
+  } catch (const std::exception& failure) {
+    drop_iteration_callback(call, failure.what());
+  } catch (...) {
+    drop_iteration_callback(call, "no std::exception");
+  }
+#else
+  call(iteration, user);
+#endif
+}
+
+}  // namespace detail
+
 /// Calls `callback` for every iteration that closes, on gpudiag's own thread. See
-/// gpudiag_on_iteration().
+/// gpudiag_on_iteration(). One that throws is called no more, which is said once and counted.
 inline void on_iteration(gpudiag_iteration_callback callback, void* user = nullptr) noexcept {
-  gpudiag_on_iteration(callback, user);
+  {
+    const std::lock_guard<std::mutex> lock{detail::iteration_callback.mutex};
+    detail::iteration_callback.call = callback;
+    detail::iteration_callback.user = user;
+  }
+  gpudiag_on_iteration(callback == nullptr ? nullptr : detail::call_iteration_callback, nullptr);
+}
+
+/// How often a callback of on_iteration() threw.
+inline std::uint64_t failed_callbacks() noexcept {
+  return detail::iteration_callback.failures.load(std::memory_order_relaxed);
 }
 
 }  // namespace v1

@@ -102,6 +102,7 @@ gpudiag_status own_start(const gpudiag_options* given) {
   try {
     Table& mine = g_table;
     LiveSession& session = LiveSession::instance();
+    if (session.refuses_own_thread()) return GPUDIAG_FAILED;
     if (session.forked()) return GPUDIAG_FORKED;
     const Table* owner = claim_session(mine);
     if (owner != &mine) return owner->active() != 0 ? GPUDIAG_RUNNING : owner->start(given);
@@ -224,6 +225,8 @@ gpudiag_status gpudiag_start(const gpudiag_options* options) {
 }
 
 void gpudiag_stop(void) {
+  // Before the flag is taken: the program's own stop is still to come.
+  if (LiveSession::instance().refuses_own_thread()) return;
   if (!g_started_by_program.exchange(false, std::memory_order_relaxed)) return;
   if (const auto* table = target()) table->stop();
 }

@@ -32,6 +32,8 @@ constexpr auto kExitPatience = std::chrono::milliseconds(2000);
 constexpr auto kAsidePatience = std::chrono::milliseconds(2000);
 constexpr std::size_t kStackBytes = 1u << 20;
 
+thread_local bool t_own_thread = false;  ///< a session's drain thread
+
 std::string host_name() {
   char name[256] = {};
   return gethostname(name, sizeof name - 1) == 0 ? name : "";
@@ -157,7 +159,15 @@ bool LiveSession::start_drain(const Settings& settings, const SessionInfo& info)
   return false;
 }
 
+bool LiveSession::refuses_own_thread() {
+  if (!t_own_thread) return false;
+  if (!told_own_thread_.exchange(true, std::memory_order_relaxed))
+    complain("gpudiag_start() and gpudiag_stop() do nothing inside a callback of gpudiag_on_iteration()");
+  return true;
+}
+
 void LiveSession::drain() {
+  t_own_thread = true;
   drain_thread_.store(pthread_self(), std::memory_order_relaxed);
   pthread_setname_np(pthread_self(), "gpudiag");
   try {

@@ -47,6 +47,10 @@ class LiveSession {
   /// Gives them away.
   unsigned take_asides();
 
+  /// Whether the caller is the session's own thread, in a callback: it cannot start or stop what it
+  /// is part of. Says so, once. [any thread]
+  bool refuses_own_thread();
+
   LatestIteration& latest() { return latest_; }
   /// Whether there has been a session at all. [any thread]
   bool ever_started() const noexcept { return ever_started_.load(std::memory_order_relaxed); }
@@ -85,6 +89,7 @@ class LiveSession {
   std::atomic<std::thread::native_handle_type> drain_thread_{};
   bool hooks_installed_ = false;
   bool told_busy_ = false;
+  std::atomic<bool> told_own_thread_{false};  // relaxed: at worst it is said twice
 };
 
 }  // namespace gpudiag
