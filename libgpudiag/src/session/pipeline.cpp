@@ -104,6 +104,9 @@ Pipeline::Pipeline(const Settings& settings, const SessionInfo& info, NameTable&
 void Pipeline::Intake::add(const Record& record) {
   if (record.kind == RecordKind::kOwn && record.end > record.start) pipeline_.own_ += record.end - record.start;
   if (record.is_operation()) pipeline_.meet_device(record.device);
+  // Beside hundreds of threads a round may take longer than the margin, and what comes last in it is of
+  // after it began.
+  if (record.end > pipeline_.believed_until_) pipeline_.believe_until(now());
   pipeline_.sanitizer_.add(record);
 }
 
@@ -122,7 +125,7 @@ void Pipeline::meet_device(DeviceId device) {
 
 void Pipeline::round(bool flush) {
   const TimePoint asked = now();
-  sanitizer_.set_session({started_ - kForeignMargin, asked + kForeignMargin});
+  believe_until(asked);
   drain_logs();
   source_.poll(intake_, flush);
   if (flush) {
@@ -136,6 +139,11 @@ void Pipeline::round(bool flush) {
   outputs_.poll(now());
   if (recording_ && flush) recording_->flush();
   outputs_.flush();
+}
+
+void Pipeline::believe_until(TimePoint at) {
+  believed_until_ = at + kForeignMargin;
+  sanitizer_.set_session({started_ - kForeignMargin, believed_until_});
 }
 
 void Pipeline::drain_logs() {

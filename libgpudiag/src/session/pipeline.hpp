@@ -67,6 +67,8 @@ class Pipeline {
     Pipeline& pipeline_;
   };
 
+  /// Times up to a second after `at` are of this session's clock.
+  void believe_until(TimePoint at);
   void drain_logs();
   void take_message(const HostMessage& message, std::string_view text);
   void report_lost(std::uint64_t count);
@@ -92,6 +94,7 @@ class Pipeline {
   Intake intake_{*this};
   Budget budget_;
   TimePoint started_;
+  TimePoint believed_until_;
   TimePoint last_quality_;
   TimePoint first_launch_seen_;
   std::vector<DeviceId> devices_;

@@ -114,6 +114,34 @@ void with_threads() {
   std::printf("leaving\n");
 }
 
+// A training loop beside `count` threads that use the GPU too, each on a stream of its own; they pause
+// between two goes, or leave nobody else a processor.
+void with_many_threads(int count, int pause_us) {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  device_values();
+  for (int t = 0; t < count; ++t)
+    threads.emplace_back([&] {
+      cudaStream_t stream{};
+      check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+      while (!stop) {
+        nvtxRangePushA("beside");
+        work<<<1, 32, 0, stream>>>(device_values(), 10);
+        check(cudaGetLastError());
+        check(cudaStreamSynchronize(stream));
+        nvtxRangePop();
+        if (pause_us > 0) usleep(static_cast<useconds_t>(pause_us));
+      }
+    });
+  for (int i = 0; i < 40; ++i) {
+    iteration(i);
+    usleep(20'000);
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  std::printf("trained beside %d threads\n", count);
+}
+
 // The first to speak to NVTX is a thread with the smallest stack there may be.
 void with_small_stack() {
   device_values();
@@ -144,6 +172,8 @@ int run(const std::string& mode, const char* argument) {
   if (mode == "signals") return with_signals(), 0;
   if (mode == "fork") return with_fork(), 0;
   if (mode == "threads") return with_threads(), 0;
+  if (mode == "many_threads") return with_many_threads(std::atoi(argument), 20'000), 0;
+  if (mode == "greedy_threads") return with_many_threads(std::atoi(argument), 0), 0;
   if (mode == "small_stack") return with_small_stack(), 0;
   if (mode == "static") return late.armed = true, train(20), 0;
   if (mode == "unfinished") return work<<<1, 1>>>(device_values(), 1), usleep(300'000), std::printf("left\n"), 0;

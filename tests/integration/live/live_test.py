@@ -2,6 +2,7 @@
 """The library inside running programs: what a job prints and returns is the job's, whatever happens."""
 import os
 import pathlib
+import re
 import shutil
 import signal
 import stat
@@ -64,6 +65,33 @@ class Ledger(LiveTest):
             of = [[line for line in lines if b"gpudiag.iteration/1" in line] for lines in (live, again)]
             self.assertGreater(len(of[0]), 50)
             self.assertEqual(of[0], of[1])
+
+    def test_two_hundred_threads_leave_the_iterations_valid(self):
+        with Folder() as folder:
+            self.untouched("many_threads", 200, GPUDIAG_DIR=folder.path, GPUDIAG_RECORD="on")
+            invalid = [(i["label"], i["invalid_counts"]) for i in folder.iterations() if not i["valid"]]
+            self.assertEqual(invalid, [])
+            self.assertGreaterEqual(len(folder.iterations()), 38)
+
+    def test_records_that_come_in_a_round_that_takes_long_are_not_of_another_clock(self):
+        # Two hundred threads that never rest leave our thread so little that one round takes seconds; records may
+        # be lost then, which is counted, but those that come are of now.
+        with Folder() as folder:
+            self.untouched("greedy_threads", 200, GPUDIAG_DIR=folder.path, GPUDIAG_RECORD="on")
+            foreign = sum(i["invalid_counts"].get("foreign_clock", 0) for i in folder.iterations())
+            said = [line["quality"]["defects"]["foreign_clock"] for line in folder.lines() if "quality" in line]
+            self.assertEqual((foreign, sum(said)), (0, 0))
+
+    def test_the_shares_of_every_line_add_up_as_printed(self):
+        lines = [line for line in job("train", 60, GPUDIAG_LOG="every").ours if "compute" in line]
+        self.assertEqual(len(lines), 60)
+        for line in lines:
+            shares, causes = line.split(" | idle ")
+            parts = [float(word) for word in re.findall(r"(?:compute|comm|copy) ([0-9.]+)%", shares)]
+            idle, _, names = causes.split(" | ")[0].partition("%")
+            self.assertEqual((len(parts), round(sum(parts) + float(idle), 1)), (3, 100.0), line)
+            named = [float(number) for number in re.findall(r" [a-z_]+ ([0-9.]+)", names)]
+            self.assertEqual(round(sum(named), 1), float(idle), line)
 
     def test_log_every_prints_a_line_for_each_iteration(self):
         lines = job("train", 12, GPUDIAG_LOG="every").ours
@@ -238,6 +266,26 @@ class Children(LiveTest):
         done = run(["/bin/sh", "-c", "grep -c libgpudiag.so /proc/$$/maps"])
         self.assertEqual(done.stdout, "0\n")
         self.assertEqual(done.ours, [])
+
+
+class Callbacks(LiveTest):
+    """What a callback for iterations does must not be the job's end. (A job of simulated GPU and own library.)"""
+
+    def outcome(self, mode, **variables):
+        return run([PROGRAMS / "live_callbacks", mode], preload=False, LD_LIBRARY_PATH=f"{SIMGPU}:{LIB}",
+                   GPUDIAG_LOG="off", **variables)
+
+    def test_one_that_throws_is_called_once_and_the_job_goes_on(self):
+        for mode, why in (("throws", "as it likes"), ("throws_a_number", "no std::exception")):
+            done = self.outcome(mode)
+            self.assertEqual((done.status, done.stdout), (5, "called once, failed 1, active 0\n"), done)
+            self.assertEqual(done.ours, [f"gpudiag on_iteration: the callback threw ({why}) and is not called any more"])
+
+    def test_one_that_starts_and_stops_sessions_is_told_so_and_holds_nothing_up(self):
+        done = self.outcome("starts_and_stops")
+        self.assertEqual((done.status, done.stdout), (5, "called often, failed 0, active 0\n"), done)
+        # And not: that the last iterations were not ready within two seconds, since our thread waited for itself.
+        self.assertEqual(["do nothing inside a callback" in line for line in done.ours], [True], done.ours)
 
 
 class Surroundings(LiveTest):

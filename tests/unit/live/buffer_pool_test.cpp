@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "sources/host/now.hpp"
 
@@ -80,7 +81,7 @@ TEST(BufferPool, NeverHandsOutABufferThatSomebodyHolds) {
 }
 
 TEST(BufferPool, SacrificesAFilledBufferAtItsLimitAndCountsWhatWasInIt) {
-  BufferPool pool{2};
+  BufferPool pool{1};
   pool.give_back(pool.take(), 1000);
   std::uint8_t* second = pool.take();
   pool.take();
@@ -89,6 +90,16 @@ TEST(BufferPool, SacrificesAFilledBufferAtItsLimitAndCountsWhatWasInIt) {
   EXPECT_EQ(pool.take_sacrificed_bytes(), 0u);
   pool.give_back(second, 10);
   EXPECT_EQ(pool.filled().size(), 1u);
+}
+
+TEST(BufferPool, BuffersThatThreadsHoldDoNotUseItsLimitUp) {
+  BufferPool pool{4};
+  std::vector<std::uint8_t*> held;
+  for (int i = 0; i < 200; ++i) held.push_back(pool.take());
+  for (int i = 0; i < 3; ++i) pool.give_back(held[static_cast<std::size_t>(i)], 100);
+  for (int i = 0; i < 3; ++i) pool.take();
+  EXPECT_EQ(pool.take_sacrificed_bytes(), 0u);
+  EXPECT_EQ(pool.filled().size(), 3u);
 }
 
 TEST(BufferPool, KnowsSinceWhenTheOldestBufferIsOut) {

@@ -12,7 +12,7 @@ BufferPool::BufferPool(std::size_t limit) : limit_{std::min(limit, kSlots)} {}
 
 std::uint8_t* BufferPool::take() noexcept {
   std::uint8_t* data = claim(State::kFree);
-  if (data == nullptr && made() < limit_) data = make();
+  if (data == nullptr && made() < limit_ + held()) data = make();
   if (data == nullptr) data = claim(State::kFilled);
   if (data == nullptr) data = make();
   if (data != nullptr) held_.fetch_add(1, std::memory_order_relaxed);

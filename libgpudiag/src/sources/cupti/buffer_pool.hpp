@@ -28,7 +28,7 @@ class BufferPool {
     std::size_t valid_bytes = 0;
   };
 
-  /// At most `limit` buffers as long as some of them come back in time.
+  /// At most `limit` buffers beside those that CUPTI holds, which may be one for each thread.
   explicit BufferPool(std::size_t limit);
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
