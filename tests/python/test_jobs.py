@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The job comes first: what it prints, how it ends and what becomes of it are as without us."""
 import pathlib
+import shutil
 import socket
 import tempfile
 import unittest
@@ -72,9 +73,13 @@ class Imports(unittest.TestCase):
                          ["gpudiag torch: no GPU activity: this PyTorch is built without CUDA"])
 
     def test_WithoutTheLibraryTheScriptRuns(self):
-        run = program("steps", how="import", TEST_IMPORT="after", GPUDIAG_LIBRARY="/nowhere/libgpudiag.so.0",
-                      PYTHONPATH=None)
-        self.assertEqual(run.status, 0)  # another copy is found, or none: the job goes on either way
+        bare = program("steps", how="bare")
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(support.PACKAGE / "gpudiag", pathlib.Path(folder, "gpudiag"))
+            run = program("steps", how="bare", TEST_IMPORT="after", PYTHONPATH=folder)
+        self.assertEqual((run.status, run.stdout), (0, bare.stdout), run.stderr)
+        self.assertEqual(len(run.ours), 1, run.ours)
+        self.assertTrue(run.ours[0].startswith("gpudiag cannot start: libgpudiag.so.0 is missing"), run.ours)
 
     def test_NothingStartsInAProcessThatUsesNoCuda(self):
         run = program("no_cuda")
