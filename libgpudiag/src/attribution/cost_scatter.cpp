@@ -18,9 +18,10 @@ CostColumns costs_of(const IterationLedger& ledger) {
   costs[kCommunicationColumn] = static_cast<double>(ledger.replay_cost_communication.ns);
   costs[kCopyColumn] = static_cast<double>(ledger.replay_cost_copy.ns);
   costs[kAllHostColumn] = static_cast<double>(ledger.replay_cost_all_host.ns);
+  // Signed: what an iteration saves the next one may lose again, and only the sum counts.
   costs[kTogetherColumn] = costs[kAllHostColumn];
   for (std::size_t c = 0; c < kCauseCount; ++c)
-    if (is_host_cause(static_cast<Cause>(c))) costs[kTogetherColumn] -= std::max(0.0, costs[c]);
+    if (is_host_cause(static_cast<Cause>(c))) costs[kTogetherColumn] -= costs[c];
   return costs;
 }
 
