@@ -29,6 +29,8 @@ void add_injection(const Installation& installation, const OptionSource& before,
   for (const std::string_view name : kInjectionVariables) {
     const auto present = before(name);
     if (present && !present->empty() && *present != installation.inject.string()) {
+      // The session takes NVTX's ranges from CUPTI then.
+      if (name.starts_with("NVTX") && fs::path(*present).filename().string().starts_with("libcupti.so")) continue;
       job.messages.push_back(fmt::format("{}={} is set by something else and is kept: gpudiag sees nothing "
                                          "that comes by this way; unset it to change that",
                                          name, *present));

@@ -82,6 +82,8 @@ def _declare(library: Any) -> None:
             ("last", c.c_int, [c.POINTER(Iteration)]),
             ("take_iterations", c.c_size_t, [c.POINTER(Iteration), c.c_size_t, c.c_int]),
             ("report", c.c_size_t, [c.c_char_p, c.c_size_t]),
+            ("stand_aside", None, [c.c_char_p]),
+            ("resume", None, []),
     ):
         function = getattr(library, "gpudiag_" + name)
         function.restype, function.argtypes = result, arguments
@@ -111,11 +113,14 @@ if available:
     stop = _slow.gpudiag_stop
     take_iterations = _slow.gpudiag_take_iterations
     _report = _slow.gpudiag_report
+    stand_aside = _slow.gpudiag_stand_aside
+    resume = _slow.gpudiag_resume
 else:
     def _nothing(*_: Any) -> int:
         return 0
 
     range_push = range_pop = annotate = mark = now_ns = active = _last = stop = take_iterations = _report = _nothing
+    stand_aside = resume = _nothing
 
 def range_pointers() -> Optional[tuple]:
     """gpudiag_annotate_from() and gpudiag_now_ns(), for the library of operators."""

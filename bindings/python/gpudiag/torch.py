@@ -23,6 +23,7 @@ from typing import Any, Callable, Dict, Optional
 
 from . import _hooks, _native, _operators, _session, _state
 from ._hooks import _wrap
+from ._hooks import profiler as _profiler
 from ._session import on_iteration, range
 
 __all__ = ["start", "stop", "step", "range", "on_iteration", "last", "report", "profile", "active", "info"]
@@ -54,6 +55,8 @@ def start(ops: Optional[bool] = None, **options: Any) -> bool:
     """
     if ops is not None and not isinstance(ops, bool):
         raise TypeError(f"gpudiag: option ops must be True or False, not {type(ops).__name__}")
+    if _torch is not None:
+        _profiler.notice_open()
     started = _session.start(options)
     if started:
         _install_hooks(_operators.wanted() if ops is None else ops)

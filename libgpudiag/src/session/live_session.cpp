@@ -132,6 +132,9 @@ bool LiveSession::start_drain(const Settings& settings, const SessionInfo& info)
   {
     const std::lock_guard lock{wake_};
     if (is_aside_) pipeline_->stand_aside(aside_for_);
+    if (const std::string nvtx = nvtx_injection();
+        settings.nvtx && !nvtx.empty() && !nvtx_leads_to_cupti() && !nvtx.starts_with("libgpudiag"))
+      pipeline_->note("nvtx_elsewhere", fmt::format("NVTX leads to {}: its ranges are not seen here", nvtx), false);
     stop_asked_ = false;
     drained_ = false;
   }

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Beside torch.profiler: its traces are what they are without us, the ledger goes on behind each, in our
+clock, and the time between is counted."""
+import statistics
+import unittest
+
+from support import HERE, python
+
+PROGRAM = HERE / "profiled.py"
+STEPS = 40
+
+
+class Profiler(unittest.TestCase):
+    maxDiff = None
+
+    def beside(self, mode, how="run", **variables):
+        """The run with us; its traces and what the job prints of itself are those of the run without."""
+        run = python(PROGRAM, mode, how=how, **variables)
+        bare = python(PROGRAM, mode, how="bare", **variables)
+        self.assertEqual(run.status, 0, run.stderr)
+        self.assertEqual(run.found(), bare.found())
+        self.assertNotIn("unknown buffer", run.stderr)
+        self.assertNotIn("CUPTI", run.stderr)
+        return run
+
+    def check(self, run, gaps):
+        """`gaps`: (first, last) iteration in which the profiler was open. Iterations next to them may go
+        either way; all others are valid, and as long as their host's time says."""
+        iterations = {one["index"]: one for one in run.iterations if one["opened_by"] == "optimizer"}
+        good = []
+        for index in range(1, STEPS - 1):
+            one = iterations.get(index)
+            self.assertIsNotNone(one, f"iteration {index} of {sorted(iterations)}")
+            if any(first < index < last for first, last in gaps):
+                self.assertIn("stood_aside", one["invalid_reasons"], one)
+            elif not any(first - 1 <= index <= last + 2 for first, last in gaps):
+                self.assertEqual(one["invalid_reasons"], [], one)
+                self.assertGreater(one["operations"], 10, one)
+                good.append(one)
+        # Each step waits for the GPU and sleeps for 10 ms, so its time on both is much the same.
+        for side in ([one for one in good if one["index"] < gaps[0][0]], [one for one in good if one["index"] > gaps[-1][1]]):
+            if side:
+                ratio = statistics.median(one["wall_ns"] / one["host_step_ns"] for one in side)
+                self.assertTrue(0.7 < ratio < 1.4, ratio)
+        self.assertEqual(len({one["operations"] for one in good}), 1, {one["index"]: one["operations"] for one in good})
+        told = [note for note in run.notes if note["code"] == "stood_aside"]
+        self.assertEqual(len(told), len(gaps), told)
+        for note in told:
+            self.assertIn("stood aside for torch.profiler for ", note["text"])
+        return good
+
+    def test_AScheduleThatIsRepeated(self):
+        run = self.beside("scheduled")
+        self.assertEqual([trace["steps"] for trace in run.found()], [3, 3])
+        self.assertGreater(run.found()[0]["kernels"], 30)
+        self.check(run, [(4, 8), (13, 17)])
+
+    def test_TeardownOff(self):
+        self.check(self.beside("scheduled", TEARDOWN_CUPTI="0"), [(4, 8), (13, 17)])
+
+    def test_TeardownOn(self):
+        self.check(self.beside("scheduled", TEARDOWN_CUPTI="1"), [(4, 8), (13, 17)])
+
+    def test_TeardownOnAndNoSecondSession(self):
+        self.check(self.beside("plain", TEARDOWN_CUPTI="1"), [(10, 20)])
+
+    def test_OpenedAndClosedByHand(self):
+        self.check(self.beside("plain"), [(10, 20)])
+
+    def test_AutogradsProfiler(self):
+        self.check(self.beside("autograd"), [(10, 14)])
+
+    def test_AutogradsProfilerWithEventsLeavesUsAlone(self):
+        run = self.beside("events")
+        self.assertEqual([note for note in run.notes if "aside" in note["code"]], [])
+
+    def test_OpenBeforeUs(self):
+        run = self.beside("before", how="import")
+        self.assertEqual([note["code"] for note in run.notes if "aside" in note["code"]],
+                         ["standing_aside", "stood_aside"])
+        good = [one for one in run.iterations if one["valid"] and one["operations"] > 10]
+        self.assertGreater(len(good), 20)
+
+    def test_WithoutCudaItLeavesUsAlone(self):
+        run = self.beside("cpu_only")
+        self.assertEqual([note for note in run.notes if "aside" in note["code"]], [])
+        self.assertEqual([one["index"] for one in run.iterations if not one["valid"]], [])
+
+    def test_WithoutCudaFirst(self):
+        run = self.beside("cpu_first")
+        told = [note for note in run.notes if note["code"] == "stood_aside"]
+        self.assertEqual(len(told), 1)
+        self.assertTrue(all(one["valid"] for one in run.iterations if one["index"] > 30))
+
+    def test_OneThatFailsToBegin(self):
+        run = self.beside("failing")
+        self.assertTrue(all(one["valid"] for one in run.iterations if one["index"] > 23))
+
+    def test_ManySessions(self):
+        run = self.beside("many")
+        told = [note for note in run.notes if note["code"] == "stood_aside"]
+        self.assertEqual(len(told), len(run.found()))
+        self.assertTrue(all(one["valid"] for one in run.iterations if 32 < one["index"] < STEPS - 1))
+
+    def test_WithTheSubscriberOurs(self):
+        self.check(self.beside("plain", GPUDIAG_CALLBACKS="on"), [(10, 20)])
+
+
+if __name__ == "__main__":
+    unittest.main()
