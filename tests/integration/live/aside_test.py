@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Beside another profiler of the process, which uses CUPTI as PyTorch's does: its trace is what it is
 without us, ours goes on after it, and the time between is counted."""
+import os
+import pathlib
+import subprocess
 import unittest
 
-from support import PROGRAMS, SIMGPU, Folder, run, same_identity
+from support import PROGRAMS, Folder, run, same_identity
 
 NEIGHBOUR = PROGRAMS / "live_neighbour"
 
@@ -52,6 +55,21 @@ class Aside(unittest.TestCase):
                 self.assertEqual(sum("stood aside for the neighbour for" in line for line in with_us.ours), 1, with_us.ours)
                 self.assertEqual(len(folder.notes("stood_aside")), 1)
                 self.assertEqual(len(folder.notes("standing_aside")), 1)
+
+    def test_a_recording_of_it_gives_the_very_iterations_of_the_run(self):
+        command = pathlib.Path(os.environ.get("GPUDIAG_COMMAND", ""))
+        if not command.is_file():
+            self.skipTest("the gpudiag command is not built")
+        with Folder() as folder:
+            self.neighbours(folder, 400, 100, 150, "told", GPUDIAG_RECORD="on")
+            recording = next(folder.path.glob("*.gpudiag"))
+            live = next(folder.path.glob("*.jsonl")).read_bytes().splitlines()
+            again = subprocess.run(
+                [command, "analyze", recording, "--format", "jsonl"], capture_output=True, check=True
+            ).stdout.splitlines()
+            of = [[line for line in lines if b"gpudiag.iteration/1" in line] for lines in (live, again)]
+            self.assertGreater(sum(b'"stood_aside"' in line for line in of[0]), 45)
+            self.assertEqual(of[0], of[1])
 
     def test_twice_told_of_it_we_go_on_twice(self):
         with Folder() as folder:
