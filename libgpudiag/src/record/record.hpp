@@ -86,6 +86,9 @@ inline constexpr std::uint16_t kDriverApi = 1u << 6;     ///< driver call (cu…
 inline constexpr std::uint16_t kFailed = 1u << 7;        ///< the call returned an error
 inline constexpr std::uint16_t kBlocksNever = 1u << 8;   ///< known not to wait for the device
 inline constexpr std::uint16_t kEvaluation = 1u << 9;    ///< of a mark: what ends here was evaluation
+/// Of a range: its thread neither gave the processor away inside nor used it for most of the time. So
+/// it waited for a processor, not for what the range is named after.
+inline constexpr std::uint16_t kNotBlocked = 1u << 10;
 }  // namespace record_flag
 
 inline constexpr std::uint64_t kNoIndex = ~std::uint64_t{0};

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "attribution/host_timeline.hpp"
 #include "fmt/format.h"
 #include "sources/host/now.hpp"
 #include "sources/nvtx/nvtx_source.hpp"
@@ -77,6 +78,7 @@ Pipeline::Pipeline(const Settings& settings, const SessionInfo& info, NameTable&
       live_names_{names, !settings.record},
       outputs_{settings, info, latest},
       info_{info},
+      ranges_{settings.ranges, settings.iteration, names},
       engine_{engine_options(settings), names,
               [this](const IterationLedger& ledger) { outputs_.iteration(ledger, now()); }},
       budget_{settings.budget_percent, processors()},
@@ -176,8 +178,16 @@ void Pipeline::take_message(const HostMessage& message, std::string_view text) {
   if (message.kind == RecordKind::kRange) {
     if (drop_ranges_ && message.range == RangeSource::kNvtx) return;
     record.name = live_names_.intern(text);
+    if (record.end - record.start > kReadyBatch) watch_if_wait(record, text);
   }
   intake_.add(record);
+}
+
+// A long wait for a batch means that the batch was late, unless the thread only had to wait for a
+// processor: from the second one on that is found out.
+void Pipeline::watch_if_wait(const Record& range, std::string_view text) {
+  const RangeLabel label = ranges_.label_of(range);
+  if (label.cause == Cause::kDataLoading && label.mode == BatchMode::kWait) watch_wait(text);
 }
 
 void Pipeline::report_lost(std::uint64_t count) {

@@ -18,6 +18,7 @@
 #include "session/outputs.hpp"
 #include "sources/cupti/source.hpp"
 #include "sources/sanitizer.hpp"
+#include "timeline/range_table.hpp"
 
 namespace gpudiag {
 
@@ -71,6 +72,7 @@ class Pipeline {
   void believe_until(TimePoint at);
   void drain_logs();
   void take_message(const HostMessage& message, std::string_view text);
+  void watch_if_wait(const Record& range, std::string_view text);
   void report_lost(std::uint64_t count);
   void tick(TimePoint asked);
   void meet_device(DeviceId device);
@@ -88,6 +90,7 @@ class Pipeline {
   Outputs outputs_;
   SessionInfo info_;
   std::unique_ptr<RecordingWriter> recording_;
+  RangeTable ranges_;  ///< tells waits among the ranges, for those are watched
   Engine engine_;
   Fork fork_{*this};
   Sanitizer sanitizer_{fork_};

@@ -170,6 +170,12 @@ RangeLabel RangeTable::look_up(std::string_view name) const {
 }
 
 RangeLabel RangeTable::label_of(const Record& range) {
+  RangeLabel label = said_or_named(range);
+  if (range.has(record_flag::kNotBlocked)) label.mode = BatchMode::kInline;
+  return label;
+}
+
+RangeLabel RangeTable::said_or_named(const Record& range) {
   if (range.cause != 0 && range.cause <= kCauseCount) {
     const auto sub_cause = range.sub_cause != 0 && range.sub_cause <= kSubCauseNames.size()
                                ? static_cast<SubCause>(range.sub_cause - 1)

@@ -57,7 +57,8 @@ class RangeTable {
   RangeTable(const std::vector<std::string>& rules, const std::string& iteration_pattern,
              const NameTable& names);
 
-  /// What a kRange record means; a cause that the record carries beats the table.
+  /// What a kRange record means; a cause that the record carries beats the table. A wait for a batch in
+  /// which the thread is known not to have blocked is no wait: the batch was ready.
   RangeLabel label_of(const Record& range);
   const std::vector<std::string>& errors() const { return errors_; }
 
@@ -69,6 +70,7 @@ class RangeTable {
   void add(std::string_view pattern, RangeLabel label, const char* kind = "range rule ");
   void add_built_in(const char* pattern, RangeLabel label);
   void add_user_rule(const std::string& rule);
+  RangeLabel said_or_named(const Record& range);
   RangeLabel named(NameId name);
   RangeLabel look_up(std::string_view name) const;
 

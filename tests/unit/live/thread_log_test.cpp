@@ -2,12 +2,15 @@
 #include "sources/host/thread_log.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
 #include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "sources/host/now.hpp"
 
 namespace gpudiag {
 namespace {
@@ -93,6 +96,58 @@ TEST_F(ThreadLogTest, LongNamesAreCut) {
   const auto seen = drain();
   ASSERT_EQ(seen.size(), 1u);
   EXPECT_EQ(seen[0].text, std::string(kRangeTextKept, 'n'));
+}
+
+/// Keeps all threads of its life on the processor that the caller is on, with a few that never rest.
+class CrowdedProcessor {
+ public:
+  CrowdedProcessor() {
+    sched_getaffinity(0, sizeof before_, &before_);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<std::size_t>(sched_getcpu()), &one);
+    sched_setaffinity(0, sizeof one, &one);
+    for (int i = 0; i < 5; ++i)
+      others_.emplace_back([this] {
+        while (!done_) {
+        }
+      });
+  }
+  ~CrowdedProcessor() {
+    done_ = true;
+    for (auto& other : others_) other.join();
+    sched_setaffinity(0, sizeof before_, &before_);
+  }
+
+ private:
+  cpu_set_t before_{};
+  std::atomic<bool> done_{false};
+  std::vector<std::thread> others_;
+};
+
+void spin_for(DurationNs length) {
+  const TimePoint until = now() + length;
+  while (now() < until) {
+  }
+}
+
+TEST_F(ThreadLogTest, OfAWatchedWaitItIsToldWhetherTheThreadOnlyLackedAProcessor) {
+  watch_wait("wait for batch");
+  const CrowdedProcessor crowd;
+  log_push(0, "wait for batch", RangeSource::kNvtx, 0, 0);
+  spin_for(milliseconds(200));
+  log_pop(0);
+  log_push(0, "wait for batch", RangeSource::kNvtx, 0, 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  log_pop(0);
+  log_push(0, "another name", RangeSource::kNvtx, 0, 0);
+  spin_for(milliseconds(200));
+  log_pop(0);
+  const auto seen = drain();
+  ASSERT_EQ(seen.size(), 3u);
+  EXPECT_EQ(seen[0].message.flags, record_flag::kNotBlocked);
+  EXPECT_EQ(seen[1].message.flags, 0) << "it slept";
+  EXPECT_EQ(seen[2].message.flags, 0) << "nobody asked";
 }
 
 TEST_F(ThreadLogTest, WhatDoesNotFitIsCountedAndNotWaitedFor) {

@@ -29,6 +29,18 @@ TEST(RangeTable, LoaderOfOneProcessIsInlineAndOfWorkersWaits) {
   EXPECT_EQ(workers.mode, BatchMode::kWait);
 }
 
+TEST(RangeTable, AWaitInWhichTheThreadDidNotBlockHadItsBatchReady) {
+  NameTable names;
+  Record range;
+  range.kind = RecordKind::kRange;
+  range.name = names.intern("wait_for_batch");
+  RangeTable table({}, {}, names);
+  EXPECT_EQ(table.label_of(range).mode, BatchMode::kWait);
+  range.flags = record_flag::kNotBlocked;
+  EXPECT_EQ(table.label_of(range).cause, Cause::kDataLoading);
+  EXPECT_EQ(table.label_of(range).mode, BatchMode::kInline);
+}
+
 TEST(RangeTable, StartingWorkersIsTheCallersOwnWork) {
   const auto start = label_of("DataLoader.__iter__");
   EXPECT_EQ(start.cause, Cause::kDataLoading);

@@ -3,10 +3,12 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 
 #include "sources/host/now.hpp"
@@ -19,7 +21,7 @@ namespace {
 constexpr std::size_t kLongLogs = 64;
 constexpr std::size_t kLongRing = 128 * 1024;  // some 1,300 ranges
 constexpr std::size_t kShortRing = 16 * 1024;
-constexpr std::size_t kLogBytes = 16 * 1024;   // beside its ring
+constexpr std::size_t kLogBytes = 20 * 1024;   // beside its ring
 constexpr std::size_t kLogsLimit = 1024;
 static_assert(sizeof(ThreadLog) <= kLogBytes);
 
@@ -31,6 +33,35 @@ std::atomic<bool> g_on{false};              // relaxed: a late reader writes or 
 std::atomic<std::size_t> g_made{0};         // release: a log is whole before it is counted
 std::atomic<ThreadLog*> g_logs[kLogsLimit];
 std::atomic<std::uint64_t> g_lost{0};       // relaxed: a counter
+
+struct WatchedName {
+  std::size_t length;
+  char text[kRangeTextKept];
+};
+WatchedName g_watched[kWatchedWaits];
+std::atomic<std::uint32_t> g_watched_count{0};  // release: a name is whole before it is counted
+
+std::string_view cut(std::string_view text) { return text.substr(0, kRangeTextKept); }
+
+bool is_watched(std::string_view text) noexcept {
+  const std::uint32_t count = g_watched_count.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < count; ++i)
+    if (cut(text) == std::string_view{g_watched[i].text, g_watched[i].length}) return true;
+  return false;
+}
+
+ProcessorUse use_of_this_thread() noexcept {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  const auto ns = [](const timeval& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_usec * 1000; };
+  return {usage.ru_nvcsw, {ns(usage.ru_utime) + ns(usage.ru_stime)}};
+}
+
+/// A thread that runs most of the time may be waiting in a loop, or working: that is not told here.
+bool waited_for_a_processor(const ProcessorUse& before, DurationNs length) noexcept {
+  const ProcessorUse after = use_of_this_thread();
+  return after.blocked == before.blocked && (after.running - before.running).ns * 2 < length.ns;
+}
 
 // The marker for a thread that has gone through its destructors: it gets no log any more.
 ThreadLog* const kGone = reinterpret_cast<ThreadLog*>(std::uintptr_t{1});
@@ -70,6 +101,8 @@ void ThreadLog::push(std::uintptr_t domain, std::string_view text, RangeSource s
   open.source = source;
   open.cause = cause;
   open.text_bytes = static_cast<std::uint8_t>(std::min(text.size(), kRangeTextKept));
+  open.watched = is_watched(text);
+  if (open.watched) open.before = use_of_this_thread();
   if (open.text_bytes != 0) std::memcpy(open.text, text.data(), open.text_bytes);
   count_own(start);
 }
@@ -84,9 +117,11 @@ void ThreadLog::pop(std::uintptr_t domain) noexcept {
   while (at > 0 && open_[at - 1].domain != domain) --at;
   if (at == 0) return;  // pushed before we listened, or never
   const OpenRange& open = open_[at - 1];
+  const bool not_blocked = open.watched && waited_for_a_processor(open.before, end - open.start);
   write({.start = open.start,
          .end = end,
          .value = open.payload,
+         .flags = not_blocked ? record_flag::kNotBlocked : std::uint16_t{0},
          .text_bytes = open.text_bytes,
          .kind = RecordKind::kRange,
          .range = open.source,
@@ -171,6 +206,14 @@ std::uint64_t ThreadLogs::take_lost() noexcept {
   for (std::size_t i = 0; i < made_logs(); ++i)
     if (ThreadLog* log = log_at(i)) lost += log->take_lost();
   return lost;
+}
+
+void watch_wait(std::string_view name) noexcept {
+  const std::uint32_t count = g_watched_count.load(std::memory_order_relaxed);
+  if (count == kWatchedWaits || is_watched(name)) return;
+  WatchedName& place = g_watched[count];
+  place.length = cut(name).copy(place.text, kRangeTextKept);
+  g_watched_count.store(count + 1, std::memory_order_release);
 }
 
 bool host_log_on() noexcept { return g_on.load(std::memory_order_relaxed); }

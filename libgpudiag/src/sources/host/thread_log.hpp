@@ -35,6 +35,12 @@ struct HostMessage {
   std::uint8_t cause = 0;         ///< as Record::cause
 };
 
+/// What the kernel has counted of a thread.
+struct ProcessorUse {
+  std::int64_t blocked = 0;  ///< how often it gave the processor away of its own accord
+  DurationNs running;        ///< time on a processor
+};
+
 /// A log belongs to one thread at a time. All functions but drain() are [hot] and for
 /// that thread only.
 class ThreadLog {
@@ -68,6 +74,8 @@ class ThreadLog {
     TimePoint start;
     std::uint64_t payload;
     std::uintptr_t domain;
+    ProcessorUse before;  ///< of watched waits
+    bool watched;
     RangeSource source;
     std::uint8_t cause;
     std::uint8_t text_bytes;
@@ -122,6 +130,12 @@ class ThreadLogs {
   static ThreadLog* free_log() noexcept;
   static ThreadLog* new_log() noexcept;
 };
+
+/// From now on pushed ranges of this name get record_flag::kNotBlocked where the thread did not block
+/// inside. A system call at each end, for waits only: they cost far more. At most kWatchedWaits
+/// names, further ones are not watched. Drain thread.
+void watch_wait(std::string_view name) noexcept;
+inline constexpr std::uint32_t kWatchedWaits = 8;
 
 /// Gates the writers: off, a push costs one load. [any thread]
 bool host_log_on() noexcept;
