@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the examples of examples/pytorch with and without gpudiag, and sums what it said of them."""
+import concurrent.futures
 import dataclasses
+import importlib.util
 import os
 import pathlib
 import tempfile
@@ -20,11 +22,15 @@ SLOW_MEMORY = "api cudaMalloc host_ns=3000000;api cudaFree host_ns=3000000"
 SLOW_LAUNCHES = "api cudaLaunchKernel host_ns=60000"
 
 
-def installed(example):
-    """Whether what the example needs beyond PyTorch is there."""
-    import importlib.util
-    needs = {"lightning_trainer": ("lightning",), "hf_trainer": ("transformers", "accelerate")}
-    return all(importlib.util.find_spec(name) for name in needs.get(example, ()))
+NEEDS = {"lightning_trainer": ("lightning",), "hf_trainer": ("transformers", "accelerate")}
+
+
+def chosen(example):
+    """Whether it is asked for, and what it needs beyond PyTorch is there."""
+    wanted = os.environ.get("GPUDIAG_EXAMPLES")
+    if wanted and example not in wanted.split(","):
+        return False
+    return all(importlib.util.find_spec(name) for name in NEEDS.get(example, ()))
 
 
 def run_example(example, *switches, how="run", steps=None, script=(), settings=(), **variables):
@@ -38,6 +44,14 @@ def run_example(example, *switches, how="run", steps=None, script=(), settings=(
         return support.python(*launcher, *script, FOLDER / f"{example}.py", "--folder", folder, "--steps",
                               steps or STEPS[example], *switches, how=how, timeout=400, settings=settings,
                               **environment)
+
+
+def both(example, *switches, **options):
+    """The job without us and with us, at the same time."""
+    with concurrent.futures.ThreadPoolExecutor(1) as other:
+        bare = other.submit(run_example, example, *switches, how="bare", **options)
+        run = run_example(example, *switches, **options)
+        return bare.result(), run
 
 
 @dataclasses.dataclass

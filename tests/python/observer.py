@@ -6,6 +6,7 @@ import os
 import pathlib
 import runpy
 import sys
+import time
 
 import torch  # noqa: F401  (under `gpudiag run` its import makes gpudiag importable)
 import gpudiag.torch
@@ -17,6 +18,7 @@ def main():
     with open(os.path.join(os.environ["OBSERVED"], str(os.getpid())), "w", buffering=1) as file:
         gpudiag.torch.on_iteration(lambda one: print(json.dumps(one), file=file))
         runpy.run_path(sys.argv[0], run_name="__main__")
+        time.sleep(2)  # an iteration closes so long after it ended
         gpudiag.torch.stop()
 
 
