@@ -1,348 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sources/cupti/source.hpp"
 
-#include <time.h>
-
 #include <algorithm>
 #include <utility>
 
-#include "fmt/format.h"
-#include "sources/cupti/borrowed_settings.hpp"
-#include "sources/cupti/buffer_callbacks.hpp"
-#include "sources/cupti/callbacks.hpp"
-#include "sources/cupti/cupti_load.hpp"
-#include "sources/cupti/decode.hpp"
-#include "sources/cupti/foreign_tools.hpp"
-#include "sources/cupti/record_clock.hpp"
-#include "sources/cupti/selection.hpp"
-#include "sources/host/now.hpp"
+#include "sources/cupti/recorder.hpp"
 
 namespace gpudiag {
-namespace {
 
-// A buffer that is sacrificed is counted by its bytes: API records have 40, kernels 200.
-constexpr std::uint64_t kTypicalRecordBytes = 100;
-// How often CUPTI is asked whether it has been left by the one to whom we conceded it.
-constexpr DurationNs kFirstQuestion = seconds(5);
-constexpr DurationNs kLongestWait = seconds(60);
-
-bool read_cupti_clock(std::uint64_t& count, void* cupti) {
-  const auto* table = static_cast<const CuptiTable*>(cupti);
-  return table->timestamp != nullptr && table->timestamp(&count) == CUPTI_SUCCESS;
-}
-
-std::array<ClockSource, RecordClock::kSources> clock_sources(CuptiTable& cupti) {
-  const auto machine = machine_clocks();
-  return {ClockSource{"CUPTI's clock", read_cupti_clock, &cupti}, machine[0], machine[1], machine[2]};
-}
-
-void pause_for(DurationNs length) {
-  const timespec t{length.ns / 1'000'000'000, length.ns % 1'000'000'000};
-  nanosleep(&t, nullptr);
-}
-
-}  // namespace
-
-class CuptiSource::Impl {
- public:
-  explicit Impl(NameTable& names) : names_{names} {}
-
-  bool start(const CuptiSettings& settings, bool aside);
-  void poll(RecordSink& sink, bool flush);
-  void stop();
-  void force_out(RecordSink& sink);
-  void hand_over();
-  void concede();
-  bool may_resume(TimePoint at);
-  bool resume();
-
-  void note(std::string code, std::string text, bool tell = true) {
-    notes_.push_back({std::move(code), std::move(text), tell});
-  }
-
-  enum class State : std::uint8_t { kIdle, kRecording, kDraining, kAside };
-
-  NameTable& names_;
-  CuptiTable cupti_;
-  CuptiSettings settings_;
-  std::unique_ptr<BufferPool> pool_;
-  std::unique_ptr<ActivityDecoder> decoder_;
-  ActivitySelection selection_{cupti_};
-  RecordClock clock_{clock_sources(cupti_), now, pause_for};
-  std::function<void(const HostMessage&, std::string_view)> take_range_;
-  std::vector<SourceNote> notes_;
-  State state_ = State::kIdle;
-  bool registration_lost_ = false;
-  std::uint64_t clocks_exchanged_ = 0;
-
- private:
-  bool load();
-  bool begin();
-  bool enable_all();
-  void take_subscriber();
-  void yield_subscriber();
-  void decode_filled(RecordSink& sink);
-  void settle_clock(const std::vector<BufferPool::Filled>& buffers);
-  void tell_clock();
-  void report_losses(RecordSink& sink);
-  void emit_lost(std::uint64_t count, RecordSink& sink);
-
-  CallbackSubscriber subscriber_;
-  BorrowedSettings borrowed_;
-  bool conceded_ = false;
-  std::uint64_t taken_before_ = 0;
-  TimePoint ask_at_;
-  DurationNs ask_after_;
-  bool told_unreadable_ = false;
-  std::uint64_t modules_unloaded_ = 0;
-};
-
-bool CuptiSource::Impl::start(const CuptiSettings& settings, bool aside) {
-  if (state_ == State::kRecording || state_ == State::kAside) return true;
-  settings_ = settings;
-  conceded_ = false;
-  if (aside) {
-    state_ = State::kAside;
-    return true;
-  }
-  return load() && begin();
-}
-
-bool CuptiSource::Impl::load() {
-  if (!driver_present()) return false;
-  if (const std::string tool = foreign_tool(); !tool.empty()) {
-    note("stood_aside", fmt::format("{} traces this process; standing aside, no ledger", tool));
-    return false;
-  }
-  if (cupti_.complete()) return true;
-  auto loaded = load_cupti(settings_.path);
-  if (!loaded) {
-    note("no_cupti", loaded.error().message);
-    return false;
-  }
-  cupti_ = *loaded;
-  pool_ = std::make_unique<BufferPool>(settings_.buffers);
-  decoder_ = std::make_unique<ActivityDecoder>(cupti_, names_);
-  set_buffer_pool(pool_.get());
-  return true;
-}
-
-bool CuptiSource::Impl::begin() {
-  registration_lost_ = false;
-  decoder_->set_range_sink(settings_.markers ? take_range_ : nullptr);
-  decoder_->forget_open_ranges();
-  borrowed_.take(cupti_);
-  clock_.restart();
-  if (const CUptiResult result = register_buffer_callbacks(cupti_); result != CUPTI_SUCCESS) {
-    note("no_records", fmt::format("CUPTI gives no records: {}", describe(cupti_, result)));
-    return false;
-  }
-  if (!enable_all()) return false;
-  if (clock_.map().empty()) clock_.restart();  // where CUPTI tells the time only once it is at work
-  tell_clock();
-  state_ = State::kRecording;
-  return true;
-}
-
-bool CuptiSource::Impl::enable_all() {
-  const ActivitySelection::Refused refused = selection_.enable_kinds(settings_.markers);
-  if (refused.kernels) {
-    note("no_records", fmt::format("CUPTI records no kernels: {}", refused.what));
-    return false;
-  }
-  if (!refused.what.empty()) note("kinds_missing", fmt::format("CUPTI does not record {}", refused.what));
-  selection_.find_functions(*decoder_);
-  take_subscriber();
-  if (!selection_.enable_functions(CUPTI_CB_DOMAIN_RUNTIME_API, subscriber_.taken()))
-    note("kinds_missing", "CUPTI does not record runtime calls");
-  if (settings_.driver_calls && !selection_.enable_functions(CUPTI_CB_DOMAIN_DRIVER_API, false))
-    note("kinds_missing", "CUPTI does not record driver calls");
-  return true;
-}
-
-void CuptiSource::Impl::take_subscriber() {
-  const bool wanted = settings_.callbacks == CallbackMode::kOn ||
-                      (settings_.callbacks == CallbackMode::kAuto && !torch_loaded());
-  if (!wanted || selection_.slow_functions().empty()) return;
-  std::string why_not;
-  if (subscriber_.take(cupti_, selection_.slow_functions(), why_not) != CUPTI_SUCCESS)
-    note("callbacks_off", fmt::format("callbacks off: {}; the ledger does without", why_not));
-}
-
-void CuptiSource::Impl::yield_subscriber() {
-  if (settings_.callbacks != CallbackMode::kAuto || !subscriber_.taken() || !torch_loaded()) return;
-  subscriber_.release(cupti_);
-  selection_.without_subscriber();
-  note("callbacks_off", "callbacks off: torch has been loaded, whose profiler may want CUPTI's only subscriber");
-}
-
-void CuptiSource::Impl::poll(RecordSink& sink, bool flush) {
-  if (pool_ == nullptr || state_ == State::kIdle || state_ == State::kAside) return;
-  if (flush) {
-    if (state_ == State::kRecording) yield_subscriber();
-    registration_lost_ = cupti_.flush_all(0) == CUPTI_ERROR_INVALID_OPERATION;
-  }
-  decode_filled(sink);
-  if (flush) report_losses(sink);
-}
-
-void CuptiSource::Impl::decode_filled(RecordSink& sink) {
-  const auto buffers = pool_->filled();
-  if (buffers.empty() && clock_.map().empty()) return;
-  // After the buffers were taken, so that no time in them lies beyond the newest anchor.
-  if (clock_.advance()) {
-    ++clocks_exchanged_;
-    tell_clock();
-  }
-  settle_clock(buffers);
-  if (const std::uint64_t unloaded = CallbackSubscriber::modules_unloaded(); unloaded != modules_unloaded_) {
-    modules_unloaded_ = unloaded;
-    decoder_->forget_names();
-  }
-  for (const BufferPool::Filled& buffer : buffers) {
-    if (!decoder_->decode(buffer, clock_.map(), sink)) {
-      if (!std::exchange(told_unreadable_, true))
-        note("unreadable_buffer", "CUPTI cannot read records that it wrote; they are counted as lost");
-      emit_lost(1, sink);  // at the least
-    }
-    pool_->recycle(buffer);
-  }
-  decoder_->finish_round(sink);
-}
-
-void CuptiSource::Impl::settle_clock(const std::vector<BufferPool::Filled>& buffers) {
-  for (const BufferPool::Filled& buffer : buffers) {
-    if (clock_.settled()) return;
-    clock_.settle(decoder_->first_call_time(buffer));
-    if (!clock_.settled()) continue;
-    if (clock_.lost())
-      note("foreign_clock", "CUPTI's records come in a clock that cannot be found: there is no ledger of them");
-    else if (clock_.name() != std::string_view{"CUPTI's clock"})
-      note("clock", fmt::format("CUPTI's records come in {}, whatever it says of its clock; converted", clock_.name()),
-           false);
-  }
-}
-
-void CuptiSource::Impl::tell_clock() {
-  if (!clock_.counts_ns())
-    note("clock", "CUPTI's records do not come in nanoseconds: another profiler has given it a clock; converted", false);
-}
-
-void CuptiSource::Impl::report_losses(RecordSink& sink) {
-  std::size_t dropped = 0;
-  if (cupti_.dropped_records != nullptr && cupti_.dropped_records(nullptr, 0, &dropped) != CUPTI_SUCCESS) dropped = 0;
-  const std::uint64_t lost = dropped + pool_->take_sacrificed_bytes() / kTypicalRecordBytes;
-  if (lost != 0) emit_lost(lost, sink);
-}
-
-void CuptiSource::Impl::emit_lost(std::uint64_t count, RecordSink& sink) {
-  Record record;
-  record.kind = RecordKind::kLost;
-  record.start = record.end = now();
-  record.value = count;
-  sink.add(record);
-}
-
-void CuptiSource::Impl::stop() {
-  if (state_ == State::kRecording) {
-    selection_.disable_all();
-    subscriber_.release(cupti_);
-    borrowed_.give_back(cupti_);
-    state_ = State::kDraining;
-  } else if (state_ == State::kAside) {
-    state_ = State::kIdle;  // what is enabled is not ours
-  }
-}
-
-void CuptiSource::Impl::force_out(RecordSink& sink) {
-  if (pool_ == nullptr || state_ != State::kDraining) return;
-  cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-  decode_filled(sink);
-  decoder_->finish_round(sink);  // those that still wait have had their round
-  report_losses(sink);
-  const std::size_t missing = pool_->held();
-  if (missing == 0) return;
-  note("buffers_missing", fmt::format("{} buffers of records never came back: another profiler took them, or the "
-                                      "driver kept them", missing));
-  emit_lost(missing, sink);  // at the least
-}
-
-void CuptiSource::Impl::hand_over() {
-  if (pool_ != nullptr) pool_->abandon_held();
-  conceded_ = false;
-  state_ = State::kAside;
-}
-
-void CuptiSource::Impl::concede() {
-  if (state_ != State::kRecording) return;
-  pool_->abandon_held();
-  conceded_ = true;
-  taken_before_ = pool_->taken();
-  ask_after_ = kFirstQuestion;
-  ask_at_ = now() + ask_after_;
-  state_ = State::kAside;
-}
-
-bool CuptiSource::Impl::may_resume(TimePoint at) {
-  if (state_ != State::kAside || !conceded_) return false;
-  if (registration_lost_ || pool_->taken() != taken_before_) return true;
-  if (at < ask_at_) return false;
-  ask_after_ = std::min(ask_after_ + ask_after_, kLongestWait);
-  ask_at_ = at + ask_after_;
-  // A flush is all that it takes to know: it cannot take anything from whoever is registered.
-  registration_lost_ = cupti_.flush_all(0) == CUPTI_ERROR_INVALID_OPERATION;
-  return registration_lost_;
-}
-
-bool CuptiSource::Impl::resume() {
-  if (state_ != State::kAside) return state_ == State::kRecording;
-  state_ = State::kIdle;
-  return load() && begin();
-}
-
-CuptiSource::CuptiSource(NameTable& names) : impl_{std::make_unique<Impl>(names)} {}
+CuptiSource::CuptiSource(NameTable& names) : recorder_{std::make_unique<ActivityRecorder>(names)} {}
 CuptiSource::~CuptiSource() = default;
 
-bool CuptiSource::start(const CuptiSettings& settings, bool aside) { return impl_->start(settings, aside); }
-bool CuptiSource::active() const { return impl_->state_ == Impl::State::kRecording; }
-bool CuptiSource::aside() const { return impl_->state_ == Impl::State::kAside; }
-bool CuptiSource::registration_lost() const { return active() && impl_->registration_lost_; }
-void CuptiSource::poll(RecordSink& sink, bool flush) { impl_->poll(sink, flush); }
-void CuptiSource::stop() { impl_->stop(); }
-void CuptiSource::force_out(RecordSink& sink) { impl_->force_out(sink); }
-void CuptiSource::hand_over() { impl_->hand_over(); }
-void CuptiSource::concede() { impl_->concede(); }
-bool CuptiSource::may_resume(TimePoint at) { return impl_->may_resume(at); }
-bool CuptiSource::resume() { return impl_->resume(); }
-std::uint64_t CuptiSource::clocks_exchanged() const { return impl_->clocks_exchanged_; }
+bool CuptiSource::start(const CuptiSettings& settings, bool aside) { return recorder_->start(settings, aside); }
+bool CuptiSource::active() const { return recorder_->state_ == ActivityRecorder::State::kRecording; }
+bool CuptiSource::aside() const { return recorder_->state_ == ActivityRecorder::State::kAside; }
+bool CuptiSource::registration_lost() const { return active() && recorder_->registration_lost_; }
+void CuptiSource::poll(RecordSink& sink, bool flush) { recorder_->poll(sink, flush); }
+void CuptiSource::stop() { recorder_->stop(); }
+void CuptiSource::force_out(RecordSink& sink) { recorder_->force_out(sink); }
+void CuptiSource::hand_over() { recorder_->hand_over(); }
+void CuptiSource::concede() { recorder_->concede(); }
+bool CuptiSource::may_resume(TimePoint at) { return recorder_->may_resume(at); }
+bool CuptiSource::resume() { return recorder_->resume(); }
+std::uint64_t CuptiSource::clocks_exchanged() const { return recorder_->clocks_exchanged_; }
 
 void CuptiSource::set_range_sink(std::function<void(const HostMessage&, std::string_view)> take) {
-  impl_->take_range_ = std::move(take);
-  if (impl_->decoder_ != nullptr && impl_->settings_.markers) impl_->decoder_->set_range_sink(impl_->take_range_);
+  recorder_->take_range_ = std::move(take);
+  if (recorder_->decoder_ != nullptr && recorder_->settings_.markers) recorder_->decoder_->set_range_sink(recorder_->take_range_);
 }
 void CuptiSource::drop_markers() {
-  if (!std::exchange(impl_->settings_.markers, false)) return;
-  if (active()) impl_->selection_.disable_markers();
-  if (impl_->decoder_ != nullptr) impl_->decoder_->set_range_sink(nullptr);
+  if (!std::exchange(recorder_->settings_.markers, false)) return;
+  if (active()) recorder_->selection_.disable_markers();
+  if (recorder_->decoder_ != nullptr) recorder_->decoder_->set_range_sink(nullptr);
 }
 void CuptiSource::drop_driver_calls() {
-  if (std::exchange(impl_->settings_.driver_calls, false) && active()) impl_->selection_.disable_driver_calls();
+  if (std::exchange(recorder_->settings_.driver_calls, false) && active()) recorder_->selection_.disable_driver_calls();
 }
 
-bool CuptiSource::done() const { return impl_->pool_ == nullptr || impl_->pool_->held() == 0; }
+bool CuptiSource::done() const { return recorder_->pool_ == nullptr || recorder_->pool_->held() == 0; }
 bool CuptiSource::backlog() const {
-  return impl_->pool_ != nullptr && impl_->pool_->waiting() * 4 > impl_->pool_->limit();
+  return recorder_->pool_ != nullptr && recorder_->pool_->waiting() * 4 > recorder_->pool_->limit();
 }
 TimePoint CuptiSource::delivered_until(TimePoint asked) const {
-  if (impl_->pool_ == nullptr) return asked;
-  const TimePoint oldest = impl_->pool_->oldest_held();
+  if (recorder_->pool_ == nullptr) return asked;
+  const TimePoint oldest = recorder_->pool_->oldest_held();
   if (oldest == kTimeMax) return asked;
   // An operation's record is written some time after it ended, into a buffer that was taken then.
   constexpr DurationNs kWritten = milliseconds(100);
   constexpr DurationNs kPatience = seconds(5);
   return std::max(std::min(asked, oldest - kWritten), asked - kPatience);
 }
-std::vector<SourceNote> CuptiSource::take_notes() { return std::exchange(impl_->notes_, {}); }
+std::vector<SourceNote> CuptiSource::take_notes() { return std::exchange(recorder_->notes_, {}); }
 
 Record CuptiSource::call_record(const HostMessage& message) {
   Record record;
@@ -352,27 +60,27 @@ Record CuptiSource::call_record(const HostMessage& message) {
   record.thread = ThreadId{message.thread};
   record.correlation = CorrelationId{message.correlation};
   record.flags = message.flags;
-  if (impl_->decoder_ == nullptr) return record;
+  if (recorder_->decoder_ == nullptr) return record;
   const bool runtime = (message.callback & kRuntimeCallbackBit) != 0;
-  const auto& function = impl_->decoder_->function(
+  const auto& function = recorder_->decoder_->function(
       runtime ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API, message.callback & ~kRuntimeCallbackBit);
   record.name = function.name;
   record.api = function.traits.api;
   record.flags |= function.traits.flags;
-  impl_->decoder_->note_call(record);
+  recorder_->decoder_->note_call(record);
   return record;
 }
 
 CuptiCounts CuptiSource::counts() const {
   CuptiCounts counts;
-  if (impl_->decoder_ == nullptr) return counts;
-  const DecodedCounts& decoded = impl_->decoder_->counts();
+  if (recorder_->decoder_ == nullptr) return counts;
+  const DecodedCounts& decoded = recorder_->decoder_->counts();
   counts.calls = decoded.calls;
   counts.launches = decoded.launches;
   counts.operations = decoded.operations;
-  counts.buffers_made = impl_->pool_->made();
-  counts.buffers_asked = impl_->pool_->taken();
-  counts.clock_steps = impl_->clock_.steps();
+  counts.buffers_made = recorder_->pool_->made();
+  counts.buffers_asked = recorder_->pool_->taken();
+  counts.clock_steps = recorder_->clock_.steps();
   return counts;
 }
 

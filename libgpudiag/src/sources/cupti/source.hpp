@@ -17,6 +17,8 @@
 
 namespace gpudiag {
 
+class ActivityRecorder;
+
 enum class CallbackMode : std::uint8_t { kAuto, kOn, kOff };
 
 struct CuptiSettings {
@@ -115,8 +117,7 @@ class CuptiSource {
   std::vector<SourceNote> take_notes();
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<ActivityRecorder> recorder_;
 };
 
 }  // namespace gpudiag
