@@ -196,13 +196,16 @@ def hide_each_other(costs, together, slack):
 
 def judge_finding(verdict, costs, together, faults):
     """`costs`: of each cause, as the truth has them. Where it is a close thing whether the host causes are one
-    finding, either will do."""
+    finding, either will do. Where it is none, the dearest single cause is no wrong answer either: the product
+    names all together only if iterations agree on it, and those of a busy machine may not."""
     surely = hide_each_other(costs, together, -TOLERANCE)
     maybe = hide_each_other(costs, together, TOLERANCE)
     if maybe and verdict == "host_together":
         return
     ranked = sorted(costs.items(), key=lambda item: -item[1])
     if surely:
+        if verdict == ranked[0][0]:
+            return
         ranked = sorted(ranked + [("host_together", together)], key=lambda item: -item[1])
     lead = ranked[0][1] - max(ranked[1][1], 0)
     if ranked[0][1] >= LEAST_FINDING + LEAD and lead > LEAD and verdict != ranked[0][0] and not (
