@@ -2,7 +2,6 @@
 """Runs the examples of examples/pytorch with and without gpudiag, and sums what it said of them."""
 import concurrent.futures
 import dataclasses
-import importlib.util
 import os
 import pathlib
 import tempfile
@@ -22,15 +21,17 @@ SLOW_MEMORY = "api cudaMalloc host_ns=3000000;api cudaFree host_ns=3000000"
 SLOW_LAUNCHES = "api cudaLaunchKernel host_ns=60000"
 
 
-NEEDS = {"lightning_trainer": ("lightning",), "hf_trainer": ("transformers", "accelerate")}
+# What the trainers of others need beyond PyTorch (tools/simgpu/torch/make_extras).
+EXTRAS = os.environ.get("GPUDIAG_TORCH_EXTRAS", "")
+NEEDS = {"lightning_trainer": "lightning", "hf_trainer": "transformers"}
 
 
 def chosen(example):
-    """Whether it is asked for, and what it needs beyond PyTorch is there."""
+    """Whether it is asked for, and what it needs is there."""
     wanted = os.environ.get("GPUDIAG_EXAMPLES")
     if wanted and example not in wanted.split(","):
         return False
-    return all(importlib.util.find_spec(name) for name in NEEDS.get(example, ()))
+    return example not in NEEDS or os.path.isdir(os.path.join(EXTRAS, NEEDS[example]))
 
 
 def run_example(example, *switches, how="run", steps=None, script=(), settings=(), **variables):
@@ -38,6 +39,8 @@ def run_example(example, *switches, how="run", steps=None, script=(), settings=(
     launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2") if example == "ddp" else ()
     environment = {"OMP_NUM_THREADS": "1", "SIMGPU_DEVICES": "2" if example == "ddp" else "1", "SIMGPU_NOISE": "0",
                    "PYTHONDONTWRITEBYTECODE": "1", **variables}
+    if example in NEEDS:
+        environment["PYTHONPATH"] = EXTRAS
     if how == "import":
         environment["LD_LIBRARY_PATH"] = SIMGPU
     with tempfile.TemporaryDirectory() as folder:
