@@ -50,7 +50,7 @@ class Aside(unittest.TestCase):
             with self.subTest(extra=extra), Folder() as folder:
                 bare, with_us = self.neighbours(folder, 90, 30, 50, "told", *extra)
                 self.assertEqual(with_us.stdout, bare.stdout)
-                self.assertEqual(with_us.stdout, "kernels 160, of others 0, strange buffers 0, open buffers 0\n")
+                self.assertEqual(with_us.stdout, "kernels 160, of others 0, strange buffers 0, open buffers 0, refused 0\n")
                 self.check_iterations(folder.iterations(), 90, [(30, 50)])
                 self.assertEqual(sum("stood aside for the neighbour for" in line for line in with_us.ours), 1, with_us.ours)
                 self.assertEqual(len(folder.notes("stood_aside")), 1)

@@ -98,7 +98,12 @@ void tell(const char* function, bool really) {
   }
 }
 
+CUpti_SubscriberHandle subscriber = nullptr;
+int refused = 0;
+
 void begin_session() {
+  const auto nothing = [](void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {};
+  if (cuptiSubscribe(&subscriber, nothing, nullptr) != CUPTI_SUCCESS) ++refused;
   check(cuptiActivityRegisterTimestampCallback(cycles), "timestamp callback");
   check(cuptiActivityRegisterCallbacks(requested, completed), "register");
   for (const CUpti_ActivityKind kind : kKinds) check(cuptiActivityEnable(kind), "enable");
@@ -113,6 +118,7 @@ void end_session(bool finalize) {
   std::size_t size = sizeof per_thread;
   check(cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &per_thread), "attribute");
   if (finalize) check(cuptiFinalize(), "finalize");
+  else if (refused == 0) check(cuptiUnsubscribe(subscriber), "unsubscribe");
 }
 
 }  // namespace
@@ -146,7 +152,7 @@ int main(int argc, char** argv) {
       tell("gpudiag_resume", told || asked);
     }
   }
-  std::printf("kernels %d, of others %d, strange buffers %d, open buffers %d\n", kernels.load(), other_records.load(),
-              strange_buffers.load(), open_buffers.load());
+  std::printf("kernels %d, of others %d, strange buffers %d, open buffers %d, refused %d\n", kernels.load(),
+              other_records.load(), strange_buffers.load(), open_buffers.load(), refused);
   return 0;
 }
