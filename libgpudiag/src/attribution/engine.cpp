@@ -317,8 +317,8 @@ void Engine::Impl::count_defects(IterationLedger& ledger, const Followed& device
     if (defect.at < until && (defect.device == kNone || defect.device == index))
       ledger.invalid[defect.reason] += defect.count;
   for (const Hole& hole : in_.holes) {
-    const bool in_host_time = hole.time.start < until && hole.time.end >= device.host_start;
-    if (in_host_time || reaches_into(hole, window)) ledger.invalid[hole.reason] += hole.count;
+    if (hole.time.start >= until) continue;  // what was launched before it has been recorded
+    if (hole.time.end >= device.host_start || reaches_into(hole, window)) ledger.invalid[hole.reason] += hole.count;
   }
 }
 
