@@ -26,12 +26,16 @@ EXTRAS = os.environ.get("GPUDIAG_TORCH_EXTRAS", "")
 NEEDS = {"lightning_trainer": "lightning", "hf_trainer": "transformers"}
 
 
-def chosen(example):
-    """Whether it is asked for, and what it needs is there."""
-    wanted = os.environ.get("GPUDIAG_EXAMPLES")
-    if wanted and example not in wanted.split(","):
-        return False
+def there(example):
+    """Whether what it needs is there."""
     return example not in NEEDS or os.path.isdir(os.path.join(EXTRAS, NEEDS[example]))
+
+
+def chosen(names):
+    """Those of `names` that GPUDIAG_EXAMPLES asks for ("all": all), single and ddp unless it is set. Of one name
+    there is no choice."""
+    wanted = os.environ.get("GPUDIAG_EXAMPLES", "single,ddp")
+    return [name for name in names if there(name) and (len(names) == 1 or wanted == "all" or name in wanted.split(","))]
 
 
 def run_example(example, *switches, how="run", steps=None, script=(), settings=(), **variables):
