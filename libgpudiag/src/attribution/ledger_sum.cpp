@@ -37,7 +37,6 @@ void SubCauseTimes::add(const Entry& entry) {
 }
 
 void SubCauseTimes::add(const Evidence& evidence) {
-  if (evidence.sub_cause == SubCause::kNone) return;
   add(Entry{evidence.cause, evidence.sub_cause, evidence.charged, evidence.host});
 }
 

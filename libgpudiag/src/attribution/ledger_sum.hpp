@@ -25,7 +25,7 @@ class SubCauseTimes {
   void add(const Evidence& evidence);
   void add(const SubCauseTimes& other);
   /// The sub-cause of `cause` with the most charged time, host time where nothing is charged;
-  /// kNone where the evidence names none.
+  /// kNone where most of it is evidence that names none: what a fraction was does not name the rest.
   SubCause dominant(Cause cause) const;
   const std::vector<Entry>& entries() const { return entries_; }
 

@@ -53,5 +53,12 @@ TEST(LedgerSum, TheSubCauseWithMostIsTheDominantOne) {
   EXPECT_EQ(sum.sub_causes.dominant(Cause::kHost), SubCause::kNone);
 }
 
+TEST(LedgerSum, AFractionWithASubCauseDoesNotNameTheRest) {
+  IterationLedger made = ledger(1, 100);
+  made.evidence = {evidence(Cause::kHost, SubCause::kGarbageCollection, "gc", 1),
+                   evidence(Cause::kHost, SubCause::kNone, "", 90)};
+  EXPECT_EQ(sum_of(made).sub_causes.dominant(Cause::kHost), SubCause::kNone);
+}
+
 }  // namespace
 }  // namespace gpudiag

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <string>
 
 #include "callbacks.hpp"
 #include "clock.hpp"
@@ -29,10 +30,21 @@ std::atomic<std::uint32_t> g_correlation{0};  // relaxed: a counter
 std::atomic<bool> g_initialised{false};       // relaxed: asked for by others as a hint
 bool g_is_child = false;                      // set between fork and the first call of the child
 
+// On hardware the driver's library is there before it looks for a tool, and tools ask it things. Here
+// it may not be: the runtime does without. It lies beside this library.
+void load_driver_library() {
+  Dl_info here{};
+  if (dladdr(reinterpret_cast<const void*>(&load_driver_library), &here) == 0 || here.dli_fname == nullptr) return;
+  const std::string own{here.dli_fname};
+  const std::string path = own.substr(0, own.rfind('/') + 1) + "libcuda.so.1";
+  dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);  // without it the tool finds no driver, and says so
+}
+
 // As the driver: loads the tool's library and calls it before the first call does its work.
 void inject() {
   const char* path = std::getenv("CUDA_INJECTION64_PATH");
   if (path == nullptr || *path == '\0') return;
+  load_driver_library();
   void* library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) {
     std::fprintf(stderr, "simgpu: CUDA_INJECTION64_PATH='%s' cannot be loaded: %s\n", path,
