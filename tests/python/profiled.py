@@ -52,6 +52,20 @@ def scheduled():
             p.step()
 
 
+def after_stop():
+    """gpudiag.torch.stop() where the session is injected, which then runs on."""
+    if "gpudiag" in sys.modules:
+        import gpudiag.torch
+        gpudiag.torch.stop()
+    for _ in range(2):
+        for _ in range(10):
+            step()
+        with profile(activities=BOTH) as p:
+            for _ in range(5):
+                step()
+        count(p)
+
+
 def plain(activities, begin, end):
     made = None
     for index in range(STEPS):
@@ -128,7 +142,8 @@ def many():
             step()
 
 
-modes = {"scheduled": scheduled, "plain": lambda: plain(BOTH, 10, 20), "before": before, "cpu_only": cpu_only,
-         "cpu_first": cpu_first, "autograd": lambda: autograd(True), "events": lambda: autograd(False), "failing": failing, "many": many}
+modes = {"scheduled": scheduled, "plain": lambda: plain(BOTH, 10, 20), "before": before, "after_stop": after_stop,
+         "cpu_only": cpu_only, "cpu_first": cpu_first, "autograd": lambda: autograd(True),
+         "events": lambda: autograd(False), "failing": failing, "many": many}
 modes[sys.argv[1]]()
 print(json.dumps(traces))

@@ -277,6 +277,100 @@ def leave_at_once():
     os._exit(3)
 
 
+# --- what is to be seen of us ---------------------------------------------------------------------
+
+
+class Broken(Slow):
+    def __getitem__(self, index):
+        if index == 9:
+            raise KeyError("a sample is missing")
+        return super().__getitem__(index)
+
+
+class Refusing(nn.Linear):
+    def train(self, mode=True):
+        if not mode:
+            raise RuntimeError("no evaluation")
+        return super().train(mode)
+
+
+def fails(where):
+    model, optimizer = made()
+    train_step(model, optimizer, torch.ones(4, 64, device="cuda"))
+    torch.cuda.synchronize()
+    time.sleep(0.3)
+    if where in ("loader", "workers"):
+        for batch in DataLoader(Broken(), batch_size=4, num_workers=2 if where == "workers" else 0):
+            pass
+    elif where == "save":
+        torch.save({}, "/no/such/folder/checkpoint.pt")
+    elif where == "train":
+        nn.Sequential(Refusing(2, 2)).eval()
+    elif where == "scaler":
+        torch.amp.GradScaler("cuda").step(optimizer)
+
+
+class Longer(IterableDataset):
+    def __len__(self):
+        return 1
+
+    def __repr__(self):
+        return "Longer"
+
+    def __iter__(self):
+        return iter([torch.ones(2)] * 3)
+
+
+def warned():
+    model, optimizer = made()
+    train_step(model, optimizer, torch.ones(4, 64, device="cuda"))
+    loader = DataLoader(Longer(), batch_size=1)
+    len(loader)
+    for batch in loader:
+        pass
+    end()
+
+
+def looked_at():
+    import inspect
+    import pickle
+    import torch.distributed.checkpoint as checkpoint
+    made()
+    functions = [torch.save, torch.cuda.empty_cache, checkpoint.save, DataLoader.__iter__, nn.Module.train]
+    end(pickled=[pickle.loads(pickle.dumps(one)) is one for one in functions[:4]],
+        names=[one.__qualname__ for one in functions],
+        signatures=[str(inspect.signature(one)) for one in functions],
+        arguments=[inspect.getfullargspec(one)[:3] for one in functions])
+
+
+class Plain(torch.optim.Optimizer):
+    """Nothing in its step() breaks a graph."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters, {})
+
+    def step(self):
+        with torch.no_grad():
+            for group in self.param_groups:
+                for parameter in group["params"]:
+                    parameter.add_(parameter.grad, alpha=-0.1)
+
+
+def compiled_step(kind):
+    model = mlp()
+    if kind == "own":
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        step = torch.compile(lambda: optimizer.step(), backend="eager")
+    else:
+        optimizer = Plain(model.parameters())
+        step = torch.compile(lambda: optimizer.step(), backend="eager", fullgraph=True)
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        model(torch.ones(4, 64, device="cuda")).sum().backward()
+        step()
+    end()
+
+
 # --- the package's own functions ------------------------------------------------------------------
 
 
@@ -292,6 +386,18 @@ def on_iteration():
     torch.cuda.synchronize()
     time.sleep(1.5)
     end(seen=seen, last=gpudiag.torch.last(), failures=gpudiag.torch.info()["callback_failures"])
+
+
+def leaving_callback():
+    import gpudiag.torch
+    seen = []
+    gpudiag.torch.on_iteration(lambda iteration: sys.exit(5))
+    gpudiag.torch.on_iteration(lambda iteration: seen.append(iteration["index"]))
+    model, optimizer = made()
+    for _ in range(STEPS):
+        train_step(model, optimizer, torch.ones(4, 64, device="cuda"))
+    gpudiag.torch.stop()
+    end(seen=len(seen), failures=gpudiag.torch.info()["callback_failures"])
 
 
 def report():

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The job comes first: what it prints, how it ends and what becomes of it are as without us."""
 import pathlib
+import re
 import shutil
 import socket
+import sys
 import tempfile
 import unittest
 
@@ -42,12 +44,77 @@ class Ends(unittest.TestCase):
         self.assertEqual(run.numbers()[:12], list(range(12)))
 
 
+class Traces(unittest.TestCase):
+    """What a job sees and prints of its own functions has nothing of us in it."""
+
+    def both(self, *arguments, **options):
+        """The run with us, and the stderr of both without the clocks and process numbers of a log line."""
+        run, bare = program(*arguments, **options), program(*arguments, how="bare", **options)
+        self.assertEqual((run.status, run.stdout), (bare.status, bare.stdout), run.stderr)
+        return run, *(re.sub(r"(?m)^W\d+ \S+ +\d+ ", "W ", one.stderr) for one in (run, bare))
+
+    @unittest.skipIf(sys.version_info < (3, 11), "`raise` puts the frame back")
+    def test_TracebacksAreThoseOfTheJobAlone(self):
+        for where in ("loader", "workers", "save", "train", "scaler"):
+            with self.subTest(where):
+                run, ours, theirs = self.both("fails", where)
+                self.assertEqual(run.status, 1)
+                self.assertIn("Traceback", theirs)
+                self.assertEqual(ours, theirs)
+
+    @unittest.skipIf(sys.version_info < (3, 11), "`raise` puts the frame back")
+    def test_ATorchThatCannotBeImportedFailsAsItWould(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "torch.py").write_text("raise OSError('no libcudart')\n")
+            run, bare = (python("-c", "import torch", PYTHONPATH=folder, how=how) for how in ("run", "bare"))
+        self.assertEqual((run.status, run.stderr), (bare.status, bare.stderr))
+        self.assertIn("no libcudart", bare.stderr)
+
+    def test_WarningsNameTheLineOfTheScript(self):
+        _, ours, theirs = self.both("warned")
+        self.assertIn("programs.py:", theirs)
+        self.assertEqual(ours, theirs)
+
+    def test_WrappedFunctionsArePickledAndInspectedAsTheOriginals(self):
+        run, *_ = self.both("looked_at")
+        self.assertEqual(run.found()["pickled"], [True] * 4)
+
+    def test_ACompiledStepIsMarkedAndCompilesAsWithoutUs(self):
+        run, ours, theirs = self.both("compiled_step", "own")
+        self.assertEqual(ours, theirs)
+        self.assertEqual(run.numbers()[:12], list(range(12)))
+        # One graph without a break: no mark of ours may be in it.
+        run, ours, theirs = self.both("compiled_step", "whole")
+        self.assertEqual((run.status, ours), (0, theirs))
+
+
 class Imports(unittest.TestCase):
     def test_BeforeAndAfterTorchAreTheSame(self):
         for when in ("before", "after"):
             run = program("steps", how="import", TEST_IMPORT=when)
             self.assertEqual(run.status, 0, run.stderr)
             self.assertEqual(run.numbers()[:12], list(range(12)), when)
+
+    def test_ImportAndSessionsBesideThreadsThatWantTheGil(self):
+        run = python("-c", """if True:
+            import os, threading, torch
+            going = True
+            def spin():
+                while going: pass
+            for _ in range(4): threading.Thread(target=spin, daemon=True).start()
+            work = torch.ones(1 << 20, device="cuda")
+            import gpudiag.torch
+            for _ in range(3):
+                gpudiag.torch.start()
+                for _ in range(5):
+                    work.add_(1)
+                    gpudiag.torch.step()
+                gpudiag.torch.stop()
+            going = False
+            print("done", flush=True)
+            os._exit(0)
+            """, how="import")
+        self.assertEqual((run.status, run.stdout), (0, "done\n"), run.stderr)
 
     def test_NoHooksWithoutSiteStillRuns(self):
         for flags in (["-I"], ["-E"], ["-S"]):
@@ -160,6 +227,12 @@ class Package(unittest.TestCase):
         self.assertEqual(found["last"]["opened_by"], "optimizer")
         self.assertEqual(found["failures"], len(found["seen"]))
         self.assertEqual(len([line for line in run.ours if "on_iteration:" in line]), 1, run.ours)
+
+    def test_ACallbackThatLeavesEndsNeitherTheJobNorTheOtherCallbacks(self):
+        run = program("leaving_callback", how="import")
+        self.assertEqual(run.status, 0, run.stderr)
+        self.assertGreaterEqual(run.found()["seen"], 11)
+        self.assertEqual(run.found()["failures"], run.found()["seen"])
 
     def test_ProfileGivesAReport(self):
         run = program("report", how="import")

@@ -55,6 +55,10 @@ class Profiler(unittest.TestCase):
         self.assertGreater(run.found()[0]["kernels"], 30)
         self.check(run, [(4, 8), (13, 17)])
 
+    def test_AnInjectedSessionStandsAsideAfterStopToo(self):
+        run = self.beside("after_stop")
+        self.assertEqual(len([note for note in run.notes if note["code"] == "stood_aside"]), 2, run.notes)
+
     def test_TeardownOff(self):
         self.check(self.beside("scheduled", TEARDOWN_CUPTI="0"), [(4, 8), (13, 17)])
 

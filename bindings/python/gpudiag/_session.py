@@ -89,7 +89,7 @@ class Callbacks:
         for function in self._functions:
             try:
                 function(iteration)
-            except Exception as error:
+            except BaseException as error:  # sys.exit() as well: it would end the thread, and all other functions' calls
                 self.failures += 1
                 name = getattr(function, "__qualname__", repr(function))
                 _native.say(f"on_iteration: {name} failed and will be called on: {error!r}")

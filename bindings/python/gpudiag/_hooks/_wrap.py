@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import importlib.abc
 import importlib.util
+import inspect
 import sys
 import threading
 from typing import Any, Callable, Dict, List, Optional
@@ -13,25 +14,52 @@ from typing import Any, Callable, Dict, List, Optional
 from .. import _native, _state
 
 
+# In the file name of a frame, what has `warnings` pass it over when it counts `stacklevel`: warnings of
+# the function behind our wrapper name, and are filtered by, the line of the script as without us.
+_NO_STACK_LEVEL = "importlib _bootstrap"
+
+
 def replace(owner: Any, name: str, make: Callable[[Callable], Callable]) -> Callable[[], None]:
     """Puts ``make(original)`` in the place of ``owner.name``; returns what puts it back.
 
+    A function of a module is replaced in the module that defines it as well, where pickle looks for it.
     Somebody else may have wrapped ours meanwhile: then theirs stays, and ours calls through.
     """
     inherited = name not in vars(owner)
     original = getattr(owner, name)
-    wrapper = functools.wraps(original)(make(original))
-    setattr(owner, name, wrapper)
+    made = make(original)
+    made.__code__ = made.__code__.replace(co_filename=f"{made.__code__.co_filename} ({_NO_STACK_LEVEL})")
+    wrapper = functools.wraps(original)(made)
+    if not hasattr(original, "__wrapped__"):  # else getfullargspec() gives the outermost one's already
+        try:
+            wrapper.__signature__ = inspect.signature(original)  # type: ignore[attr-defined]
+        except (TypeError, ValueError):
+            pass
+    owners = [owner]
+    home = sys.modules.get(getattr(original, "__module__", None) or "")
+    if inspect.ismodule(owner) and home is not owner and getattr(home, name, None) is original:
+        owners.append(home)
+    for place in owners:
+        setattr(place, name, wrapper)
 
     def put_back() -> None:
-        if vars(owner).get(name) is not wrapper:
-            return
-        if inherited:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, original)
+        for place in owners:
+            if vars(place).get(name) is not wrapper:
+                continue
+            if inherited:
+                delattr(place, name)
+            else:
+                setattr(place, name, original)
 
     return put_back
+
+
+def leave_traceback(error: BaseException) -> None:
+    """Takes the caller's frame out of the traceback of `error`, which it is about to ``raise`` again: the
+    job's traceback is as without us. From Python 3.11 on; before, ``raise`` puts the frame back."""
+    traceback = error.__traceback__
+    if traceback is not None and traceback.tb_frame is sys._getframe(1):
+        error.__traceback__ = traceback.tb_next
 
 
 def in_range(name: str, cause: Optional[str] = None) -> Callable[[Callable], Callable]:
@@ -40,13 +68,17 @@ def in_range(name: str, cause: Optional[str] = None) -> Callable[[Callable], Cal
 
     def make(original: Callable) -> Callable:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            if not _state.on:
-                return original(*args, **kwargs)
-            _native.range_push(label, code)
+            ranged = _state.on
+            if ranged:
+                _native.range_push(label, code)
             try:
                 return original(*args, **kwargs)
+            except BaseException as error:
+                leave_traceback(error)
+                raise
             finally:
-                _native.range_pop()
+                if ranged:
+                    _native.range_pop()
         return wrapper
 
     return make
@@ -81,7 +113,11 @@ class _AfterImport(importlib.abc.MetaPathFinder):
         execute = spec.loader.exec_module
 
         def exec_module(module: Any) -> None:
-            execute(module)
+            try:
+                execute(module)
+            except BaseException as error:
+                leave_traceback(error)
+                raise
             self.imported(name, module)
 
         try:

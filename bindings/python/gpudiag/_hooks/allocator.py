@@ -6,15 +6,11 @@ Its retries (free everything, ask again) need no hook: the cudaFree calls stand 
 
 from __future__ import annotations
 
-from typing import Callable, List
+from typing import Callable
 
-from ._wrap import all_of, in_range, replace
+from ._wrap import in_range, replace
 
 
 def install() -> Callable[[], None]:
     import torch
-    make = in_range("torch.cuda.empty_cache", "allocation")
-    removers: List[Callable[[], None]] = [replace(torch.cuda, "empty_cache", make)]
-    if hasattr(torch.cuda.memory, "empty_cache"):
-        removers.append(replace(torch.cuda.memory, "empty_cache", make))
-    return all_of(removers)
+    return replace(torch.cuda, "empty_cache", in_range("torch.cuda.empty_cache", "allocation"))

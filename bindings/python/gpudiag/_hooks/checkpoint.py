@@ -11,8 +11,6 @@ from ._wrap import all_of, in_range, replace, when_imported
 _LATER = (
     ("torch.distributed.checkpoint", None, "save"),
     ("torch.distributed.checkpoint", None, "async_save"),
-    ("torch.distributed.checkpoint.state_dict_saver", None, "save"),
-    ("torch.distributed.checkpoint.state_dict_saver", None, "async_save"),
     ("accelerate.accelerator", "Accelerator", "save_state"),
     ("accelerate.accelerator", "Accelerator", "save_model"),
     ("lightning.pytorch.trainer.trainer", "Trainer", "save_checkpoint"),

@@ -15,7 +15,7 @@ from typing import Any, Callable, Optional
 
 from .. import _native, _state
 from .._loop import loop
-from ._wrap import all_of, in_range, replace, when_imported
+from ._wrap import all_of, in_range, leave_traceback, replace, when_imported
 
 _nesting = threading.local()  # a loader inside a loader: the outer one's batch counts
 # Data loading of the thread that asks, by libgpudiag's table.
@@ -68,7 +68,11 @@ def wrap_next(original: Callable, name: Optional[str] = None, cause: int = 0) ->
 
     def __next__(self: Any) -> Any:
         if not _state.on:
-            return original(self)
+            try:
+                return original(self)
+            except BaseException as error:
+                leave_traceback(error)
+                raise
         label = fixed
         if label is None:
             kind = type(self)
@@ -85,9 +89,10 @@ def wrap_next(original: Callable, name: Optional[str] = None, cause: int = 0) ->
             _native.range_push(label, cause)
         try:
             return original(self)
-        except StopIteration:
-            if depth == 0:
+        except BaseException as error:
+            if depth == 0 and isinstance(error, StopIteration):
                 loop.loader_ended()
+            leave_traceback(error)
             raise
         finally:
             if arrival is None:

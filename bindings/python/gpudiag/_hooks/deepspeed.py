@@ -8,7 +8,7 @@ from typing import Any, Callable, List
 
 from .. import _state
 from .._loop import loop
-from ._wrap import all_of, replace, when_imported
+from ._wrap import all_of, leave_traceback, replace, when_imported
 
 
 def _engine_step(original: Callable) -> Callable:
@@ -19,6 +19,9 @@ def _engine_step(original: Callable) -> Callable:
         loop.held = True
         try:
             return original(self, *args, **kwargs)
+        except BaseException as error:
+            leave_traceback(error)
+            raise
         finally:
             loop.held = False
             if boundary:

@@ -8,21 +8,26 @@ from typing import Any, Callable
 
 from .. import _state
 from .._loop import loop
-from ._wrap import all_of, replace
+from ._wrap import all_of, leave_traceback, replace
 
 _inside = threading.local()  # train() calls itself for the children: the outermost call counts
 
 
 def _train(original: Callable) -> Callable:
     def train(self: Any, mode: bool = True) -> Any:
-        if not _state.on or getattr(_inside, "train", False):
-            return original(self, mode)
-        _inside.train = True
+        outermost = _state.on and not getattr(_inside, "train", False)
+        if outermost:
+            _inside.train = True
         try:
             result = original(self, mode)
+        except BaseException as error:
+            leave_traceback(error)
+            raise
         finally:
-            _inside.train = False
-        loop.module_mode(self, bool(mode))
+            if outermost:
+                _inside.train = False
+        if outermost:
+            loop.module_mode(self, bool(mode))
         return result
 
     return train

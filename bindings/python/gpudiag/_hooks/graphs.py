@@ -8,7 +8,7 @@ from typing import Any, Callable, List, Optional
 
 from .. import _state
 from .._loop import loop
-from ._wrap import all_of, replace
+from ._wrap import all_of, leave_traceback, replace
 
 _capturing: Optional[Any] = None
 _steps: "weakref.WeakKeyDictionary[Any, List[Any]]" = weakref.WeakKeyDictionary()  # of a graph's optimizers
@@ -28,8 +28,9 @@ def _begin(original: Callable) -> Callable:
         _capturing = self
         try:
             return original(self, *args, **kwargs)
-        except BaseException:
+        except BaseException as error:
             _capturing = None
+            leave_traceback(error)
             raise
 
     return capture_begin
@@ -39,14 +40,22 @@ def _end(original: Callable) -> Callable:
     def capture_end(self: Any, *args: Any, **kwargs: Any) -> Any:
         global _capturing
         _capturing = None
-        return original(self, *args, **kwargs)
+        try:
+            return original(self, *args, **kwargs)
+        except BaseException as error:
+            leave_traceback(error)
+            raise
 
     return capture_end
 
 
 def _replay(original: Callable) -> Callable:
     def replay(self: Any) -> Any:
-        result = original(self)
+        try:
+            result = original(self)
+        except BaseException as error:
+            leave_traceback(error)
+            raise
         if _state.on:
             for optimizer in _steps.get(self, ()):
                 # The graph stands in for an optimizer that is gone.

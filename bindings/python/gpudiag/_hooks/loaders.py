@@ -13,7 +13,7 @@ from torch.utils.data import get_worker_info
 
 from .. import _native
 from .dataloader import wrap_next
-from ._wrap import all_of, replace, when_imported
+from ._wrap import all_of, leave_traceback, replace, when_imported
 
 _DATA_LOADING = _native.CAUSE_CODES["data_loading"]
 
@@ -29,7 +29,11 @@ class RangedIterator:
         return self
 
     def __next__(self) -> Any:
-        return self._step(self._inner)
+        try:
+            return self._step(self._inner)
+        except BaseException as error:
+            leave_traceback(error)
+            raise
 
     def __getattr__(self, name: str) -> Any:  # generators have send() and close()
         return getattr(self._inner, name)

@@ -15,7 +15,7 @@ import time
 from typing import Any, Callable, List, Optional
 
 from .. import _native
-from ._wrap import replace
+from ._wrap import leave_traceback, replace
 
 _WHO = b"torch.profiler"
 _lock = threading.Lock()
@@ -64,13 +64,15 @@ def _await_teardown() -> None:
 
 def _begins(original: Callable) -> Callable:
     def begin(config: Any, activities: Any, *args: Any, **kwargs: Any) -> Any:
-        if not _needs_cupti(activities):
-            return original(config, activities, *args, **kwargs)
-        _stand_aside()
+        ours = _needs_cupti(activities)
+        if ours:
+            _stand_aside()
         try:
             return original(config, activities, *args, **kwargs)
-        except BaseException:
-            _resume()
+        except BaseException as error:
+            if ours:
+                _resume()
+            leave_traceback(error)
             raise
 
     return begin
@@ -80,6 +82,9 @@ def _ends(original: Callable) -> Callable:
     def end(*args: Any, **kwargs: Any) -> Any:
         try:
             return original(*args, **kwargs)
+        except BaseException as error:
+            leave_traceback(error)
+            raise
         finally:
             if _aside:
                 _await_teardown()
@@ -125,7 +130,10 @@ def install() -> Callable[[], None]:
 
     def remove() -> None:
         # A session that is open would never be seen to end, and CUPTI must not be taken from it now.
+        # Nor from an injected session, which runs on: a profiler must still be made way for.
         global _removed
+        if _native.active():
+            return
         _removed = True
         if not _aside:
             _take_out()

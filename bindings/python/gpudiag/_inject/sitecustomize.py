@@ -30,7 +30,13 @@ class _TorchFinder:
         execute = spec.loader.exec_module
 
         def exec_module(module):
-            execute(module)
+            try:
+                execute(module)
+            except BaseException as error:
+                # The job's traceback is as without us (from Python 3.11 on).
+                if error.__traceback__ is not None:
+                    error.__traceback__ = error.__traceback__.tb_next
+                raise
             self._torch_is_here()
 
         try:
