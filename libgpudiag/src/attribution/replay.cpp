@@ -31,6 +31,12 @@ Arrival host_arrival(TimePoint at, const Lanes& shift) {
   return arrival;
 }
 
+/// A few bytes to the host: a value to look at.
+bool is_read_back(const Operation& operation) {
+  return operation.kind == RecordKind::kMemcpy && operation.copy == CopyKind::kDeviceToHost &&
+         operation.bytes <= kItemBytes;
+}
+
 }  // namespace
 
 void Replay::prepare() {
@@ -155,7 +161,7 @@ void Replay::body(HostLine& line, const Call& call, TimePoint start, CallLabel l
 HoldingCopy Replay::copy_of(const Call& call) const {
   if (call.first_operation == kNone) return {};
   const Operation& copy = store_.operations[call.first_operation];
-  if (copy.kind != RecordKind::kMemcpy || (copy.copy == CopyKind::kDeviceToHost && copy.bytes <= kItemBytes)) return {};
+  if (copy.kind != RecordKind::kMemcpy || is_read_back(copy)) return {};
   return {copy.copy, (copy.flags & record_flag::kPageable) != 0, call.name, copy.bytes, false};
 }
 
@@ -167,10 +173,18 @@ HoldingCopy Replay::copy_behind(const Call& wait) {
   return std::exchange(copied, HoldingCopy{});
 }
 
+// A few bytes read back and waited for at once are a value that the host looks at: `.item()` and its
+// like, where no operator range says so.
+bool Replay::value_behind(const Call& wait) {
+  if (wait.api == ApiClass::kOther || wait.api == ApiClass::kQuery) return false;
+  return std::exchange(threads_[wait.thread].read_back, false);
+}
+
 CallLabel Replay::label_of(const Call& call, CopyWait copy) {
   const ThreadLabels& labels = labels_[call.thread];
   CallLabel own = label_of_call(call.api, call.end - call.start, copy != CopyWait::kNoWait, options_);
   const HoldingCopy before = copy_behind(call);
+  if (value_behind(call) && own.sub_cause == SubCause::kStreamSync) own.sub_cause = SubCause::kItem;
   if (own.sub_cause == SubCause::kBlockingCopy) own.copy = copy_of(call);
   if (own.sub_cause == SubCause::kStreamSync && before.kind != CopyKind::kUnknown)
     own = {own.cause, SubCause::kBlockingCopy, before};
@@ -527,7 +541,7 @@ void Replay::replay_driver(Index call_index, Index line_index) {
     return pass_events(call);
   }
   const Operation& first = store_.operations[call.first_operation];
-  threads_[call.thread] = {first.stream, first.device, call.end, {}};
+  threads_[call.thread] = {first.stream, first.device, call.end, {}, is_read_back(first)};
   if ((first.flags & record_flag::kPageable) != 0) {
     HoldingCopy& copied = threads_[call.thread].copied = copy_of(call);
     copied.counted = label.copy.kind != CopyKind::kUnknown;

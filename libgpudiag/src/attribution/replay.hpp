@@ -137,6 +137,7 @@ class Replay {
     Index device = kNone;
     TimePoint side_until = kTimeMin;  ///< end of its last launch, where it is replayed beside a line
     HoldingCopy copied;               ///< by its last call, where that was a copy of pageable memory
+    bool read_back = false;           ///< its last call copied a few bytes to the host
   };
 
   bool drives(Index line) const { return line < drives_.size() && drives_[line]; }
@@ -165,6 +166,7 @@ class Replay {
   CallLabel label_of(const Call& call, CopyWait copy);
   HoldingCopy copy_of(const Call& call) const;
   HoldingCopy copy_behind(const Call& wait);
+  bool value_behind(const Call& wait);
   std::optional<Arrival> target_of(const Call& call, TimePoint start);
   std::optional<Arrival> stream_target(const Call& call, TimePoint start);
   std::optional<Arrival> event_target(const Call& call, TimePoint start);

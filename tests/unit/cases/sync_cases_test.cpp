@@ -43,7 +43,8 @@ TEST_F(Diagnosed, SyncsAndBlockingCopiesOfMicroBatchesAreTwoFindings) {
   }
   job.analyse();
   EXPECT_EQ(diagnosis().verdict, "sync");
-  EXPECT_EQ(finding(0).sub_cause, SubCause::kStreamSync);
+  EXPECT_EQ(finding(0).sub_cause, SubCause::kItem) << "four bytes read back and waited for";
+  EXPECT_THAT(finding(0).advice, HasSubstr("Reading a value of the GPU on the host"));
   EXPECT_EQ(finding(0).cost_per_iteration, microseconds(4 * 25'023));
   EXPECT_THAT(finding(0).evidence, Contains(HasSubstr("cudaStreamSynchronize on thread 1: 44 times in 11 of 11 iterations")));
   // Why sync, if the ledger has the time under host: either alone would end it.
@@ -171,7 +172,7 @@ TEST_F(Diagnosed, AStormOfSyncsIsCountedAndPlacedInItsRange) {
   EXPECT_EQ(diagnosis().verdict, "launch_overhead");
   const Finding& sync = finding(1);
   EXPECT_EQ(sync.cause, FindingCause::kSync);
-  EXPECT_EQ(sync.sub_cause, SubCause::kStreamSync);
+  EXPECT_EQ(sync.sub_cause, SubCause::kItem);
   EXPECT_EQ(sync.cost_per_iteration, DurationNs{35'100'000});
   EXPECT_THAT(sync.evidence,
               Contains(HasSubstr("cudaStreamSynchronize in Optimizer.step on thread 1: 16500 times in 11 of 11 "
