@@ -37,6 +37,7 @@ std::string say(const EvidenceSum& seen, std::uint64_t of_iterations) {
                                  what_of(total), raw(total.thread), often, seen.iterations,
                                  counted(of_iterations, "iteration"), say_bytes(total.bytes), ms(total.host));
   if (total.charged.ns > 0) text += fmt::format(", {:.3f} ms of idle charged", ms(total.charged));
+  if (total.longest_at == kTimeMin) return text;
   return text + fmt::format("; most in iteration {}, at {:+.6f} s", seen.example,
                             static_cast<double>(total.longest_at.ns) / 1e9);
 }

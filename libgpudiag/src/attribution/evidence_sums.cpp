@@ -18,7 +18,10 @@ std::tuple<DurationNs, DurationNs> weight(const EvidenceSum& sum) {
 void EvidenceSums::add(const IterationLedger& ledger, TimePoint began) {
   for (const Evidence& seen : ledger.evidence) {
     EvidenceSum sum{seen, 1, ledger.index, seen.charged.ns > 0 ? seen.charged : seen.host};
-    sum.total.longest_at = TimePoint{} + (seen.longest_at - began);
+    // Without a count it began in another iteration, and the time is not known here.
+    const bool timed = seen.count > 0;
+    sum.total.longest_at = timed ? TimePoint{} + (seen.longest_at - began) : kTimeMin;
+    if (!timed) sum.example_weight = {};
     merge(sum);
   }
 }

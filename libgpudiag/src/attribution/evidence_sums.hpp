@@ -15,7 +15,7 @@ namespace gpudiag {
 
 /// One kind of evidence over all iterations added.
 struct EvidenceSum {
-  Evidence total;                   ///< longest_at is that of the example, since the rank began
+  Evidence total;                   ///< longest_at is that of the example, since the rank began; kTimeMin: not known
   std::uint64_t iterations = 0;     ///< in how many it was seen
   std::uint64_t example = 0;        ///< index of the iteration with the most of it
   DurationNs example_weight;        ///< charged time there, host time where nothing is charged

@@ -88,7 +88,10 @@ class TextReporter final : public Reporter {
     const SessionInfo& info = rank.info();
     wrap(fmt::format("rank {}: {}{}{}", info.rank, info.source, info.host.empty() ? "" : " on ", info.host), "", "  ");
     print_quality(rank);
-    for (const SessionNote& note : rank.notes()) wrap(note.text, "  note: ", "        ");
+    for (const SessionNote& note : rank.notes()) {
+      // That records come was news while the job ran.
+      if (note.code != "recording") wrap(note.text, "  note: ", "        ");
+    }
     if (options_.iterations) print_iterations(rank);
     for (const auto& [id, device] : rank.devices()) print_device(id, device);
   }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "attribution/evidence_sums.hpp"
 #include "ledgers.hpp"
 
 namespace gpudiag {
@@ -58,6 +59,24 @@ TEST(LedgerSum, AFractionWithASubCauseDoesNotNameTheRest) {
   made.evidence = {evidence(Cause::kHost, SubCause::kGarbageCollection, "gc", 1),
                    evidence(Cause::kHost, SubCause::kNone, "", 90)};
   EXPECT_EQ(sum_of(made).sub_causes.dominant(Cause::kHost), SubCause::kNone);
+}
+
+TEST(EvidenceSums, WhatBeganInAnotherIterationHasNoTimeOfItsOwn) {
+  IterationLedger began = ledger(1, 100);
+  began.evidence = {evidence(Cause::kSync, SubCause::kItem, "cudaStreamSynchronize", 5)};
+  began.evidence[0].count = 1;
+  began.evidence[0].longest_at = TimePoint{1'700};
+  IterationLedger felt = ledger(2, 100);
+  felt.evidence = {evidence(Cause::kSync, SubCause::kItem, "cudaStreamSynchronize", 90)};
+  felt.evidence[0].count = 0;
+  EvidenceSums sums;
+  sums.add(felt, TimePoint{1'000});
+  EXPECT_EQ(sums.of(Cause::kSync)[0].total.longest_at, kTimeMin);
+  sums.add(began, TimePoint{1'000});
+  sums.add(felt, TimePoint{1'000});
+  ASSERT_EQ(sums.of(Cause::kSync).size(), 1u);
+  EXPECT_EQ(sums.of(Cause::kSync)[0].example, 1u);
+  EXPECT_EQ(sums.of(Cause::kSync)[0].total.longest_at, TimePoint{700});
 }
 
 }  // namespace
