@@ -131,6 +131,7 @@ void Pipeline::round(bool flush) {
   drain_logs();
   source_.poll(intake_, flush);
   if (flush) {
+    source_.start_late();
     check_taken(asked);
     emit_gap(asked);
     tick(std::min(source_.delivered_until(asked), watch_.trusted_until()));

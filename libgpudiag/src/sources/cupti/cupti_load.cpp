@@ -103,8 +103,10 @@ CuptiTable fill_table(void* library) {
 
 }  // namespace
 
+bool driver_loaded() { return !loaded_files("libcuda.so").empty(); }
+
 bool driver_present() {
-  if (!loaded_files("libcuda.so").empty()) return true;
+  if (driver_loaded()) return true;
   return dlopen("libcuda.so.1", kOpen) != nullptr;  // kept: the driver does not like to be unloaded
 }
 

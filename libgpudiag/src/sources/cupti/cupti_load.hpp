@@ -12,6 +12,8 @@ namespace gpudiag {
 
 /// True where libcuda.so.1 is loaded or can be: without a driver CUPTI would only complain.
 bool driver_present();
+/// Whether it is in the process by now; loads nothing.
+bool driver_loaded();
 
 /// Looks, in this order, at the copy loaded already (torch brings its own, and two copies in one
 /// process harm each other), `path` where not empty, the sonames on the library path, and next to

@@ -51,8 +51,14 @@ bool ActivityRecorder::start(const CuptiSettings& settings, bool aside) {
   return load() && begin();
 }
 
+bool ActivityRecorder::start_late() {
+  if (state_ != State::kIdle || !no_driver_ || !driver_loaded()) return false;
+  return load() && begin();
+}
+
 bool ActivityRecorder::load() {
-  if (!driver_present()) return false;
+  no_driver_ = !driver_present();
+  if (no_driver_) return false;
   if (const std::string tool = foreign_tool(); !tool.empty()) {
     note("stood_aside", fmt::format("{} traces this process; standing aside, no ledger", tool));
     return false;

@@ -27,6 +27,7 @@ class ActivityRecorder {
   explicit ActivityRecorder(NameTable& names);
 
   bool start(const CuptiSettings& settings, bool aside);
+  bool start_late();
   void poll(RecordSink& sink, bool flush);
   void stop();
   void force_out(RecordSink& sink);
@@ -70,6 +71,7 @@ class ActivityRecorder {
   CallbackSubscriber subscriber_;
   BorrowedSettings borrowed_;
   bool conceded_ = false;
+  bool no_driver_ = false;
   std::uint64_t taken_before_ = 0;
   TimePoint ask_at_;
   DurationNs ask_after_;

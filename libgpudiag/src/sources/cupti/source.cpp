@@ -12,6 +12,7 @@ CuptiSource::CuptiSource(NameTable& names) : recorder_{std::make_unique<Activity
 CuptiSource::~CuptiSource() = default;
 
 bool CuptiSource::start(const CuptiSettings& settings, bool aside) { return recorder_->start(settings, aside); }
+bool CuptiSource::start_late() { return recorder_->start_late(); }
 bool CuptiSource::active() const { return recorder_->state_ == ActivityRecorder::State::kRecording; }
 bool CuptiSource::aside() const { return recorder_->state_ == ActivityRecorder::State::kAside; }
 bool CuptiSource::registration_lost() const { return active() && recorder_->registration_lost_; }

@@ -69,6 +69,9 @@ class CuptiSource {
   /// With `aside` all of that is for resume().
   bool start(const CuptiSettings& settings, bool aside = false);
   bool active() const;
+  /// Where start() found no driver, but the process has loaded one by now (from a place of its own, as
+  /// a framework's wheel may): as start(). Cheap where there is nothing to do.
+  bool start_late();
 
   /// NVTX ranges of CUPTI's go to `take` (CuptiSettings::markers).
   void set_range_sink(std::function<void(const HostMessage&, std::string_view text)> take);
