@@ -242,6 +242,32 @@ class Package(unittest.TestCase):
         self.assertEqual(report["findings"][0]["cause"], "data_loading")
         self.assertTrue(run.found()["active"])  # that of the import runs on
 
+    def test_OptionsThatComeTooLateAreSaidToBeOfNoUse(self):
+        run = python("-c", """if True:
+            import os, torch, gpudiag.torch
+            torch.ones(1, device="cuda")
+            print(gpudiag.torch.start(log="off", dir="elsewhere"), flush=True)
+            os._exit(0)
+            """, how="import")
+        self.assertEqual((run.status, run.stdout), (0, "True\n"), run.stderr)
+        self.assertIn("gpudiag torch: a session is running already, its options stand; not used: dir, log", run.ours)
+
+    def test_ASessionBeforeTheDriverIsLoadedRecordsAllTheSame(self):
+        run = python("-c", """if True:
+            import os, time, torch, gpudiag.torch
+            gpudiag.torch.start()
+            work = torch.ones(1 << 20, device="cuda")
+            time.sleep(0.6)
+            for _ in range(20):
+                work.add_(1)
+                gpudiag.torch.step()
+            torch.cuda.synchronize()
+            gpudiag.torch.stop()
+            print(gpudiag.torch.last() is not None, flush=True)
+            os._exit(0)
+            """, how="import")
+        self.assertEqual((run.status, run.stdout), (0, "True\n"), run.stderr)
+
     def test_WrongArgumentsAreExceptionsAndNothingElseIs(self):
         run = program("arguments", how="import")
         self.assertEqual(run.status, 0, run.stderr)

@@ -120,6 +120,8 @@ def start(options: Dict[str, Any]) -> bool:
     """Whether a session records now."""
     global _started_here, _exit_registered
     status = _native.start(checked_options(options))
+    if status == _native.RUNNING and options:
+        _native.say(f"torch: a session is running already, its options stand; not used: {', '.join(sorted(options))}")
     _started_here = _started_here or status == _native.OK
     loop.reset() if status == _native.OK else None
     _state.on = status >= 0
