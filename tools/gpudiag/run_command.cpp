@@ -88,16 +88,23 @@ class RunFolder {
     RunFolder folder;
     const auto option = given.find("GPUDIAG_DIR");
     const auto variable = environment_variable("GPUDIAG_DIR").value_or("");
-    std::string path = option != given.end() ? option->second : variable;
-    if (path.empty())
-      path = fmt::format("gpudiag-{:%Y%m%d-%H%M%S}-{}", fmt::localtime(std::time(nullptr)), getpid());
-    // Absolute, since the job may change its folder before CUDA starts.
-    folder.path_ = fs::absolute(path);
-    std::error_code error;
-    folder.created_ = fs::create_directories(folder.path_, error);
-    if (error || access(folder.path_.c_str(), W_OK) != 0)
-      return Error{fmt::format("cannot write into {}: choose another folder with --dir", folder.path_.string())};
-    folder.before_ = folder.list();
+    const std::string path = option != given.end() ? option->second : variable;
+    if (!path.empty()) {
+      // Absolute, since the job may change its folder before CUDA starts.
+      if (!folder.open(fs::absolute(path)))
+        return Error{fmt::format("cannot write into {}: choose another folder with --dir", folder.path_.string())};
+      return folder;
+    }
+    // Nobody asked for a folder, so that the job must not fail for want of one.
+    const auto name = fmt::format("gpudiag-{:%Y%m%d-%H%M%S}-{}", fmt::localtime(std::time(nullptr)), getpid());
+    std::error_code no_current;
+    const fs::path here = fs::current_path(no_current);
+    if (!no_current && folder.open(here / name)) return folder;
+    std::error_code no_temporary;
+    const fs::path temporary = fs::temp_directory_path(no_temporary);
+    if (no_temporary || !folder.open(temporary / name))
+      return Error{fmt::format("cannot write into {}: choose another folder with --dir", here.string())};
+    say(fmt::format("run: cannot write into {}: the ledger goes into {}", here.string(), folder.path_.string()));
     return folder;
   }
 
@@ -124,6 +131,15 @@ class RunFolder {
   }
 
  private:
+  bool open(const fs::path& path) {
+    path_ = path;
+    std::error_code error;
+    created_ = fs::create_directories(path_, error);
+    if (error || access(path_.c_str(), W_OK) != 0) return false;
+    before_ = list();
+    return true;
+  }
+
   std::set<fs::path> list() const {
     std::set<fs::path> files;
     std::error_code error;

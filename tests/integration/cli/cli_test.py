@@ -327,6 +327,12 @@ class Run(Case):
         for status in (0, 1, 7, 125, 255):
             self.assertEqual(self.run_job(f"exit {status}").returncode, status)
 
+    def test_AFolderThatNobodyAskedForDoesNotStopTheJobWhereItCannotBeWritten(self):
+        result = subprocess.run([COMMAND, "run", "--", "/bin/sh", "-c", "echo ran; exit 4"], cwd="/proc",
+                                env=dict(os.environ, TMPDIR=str(self.folder)), capture_output=True, timeout=60, check=False)
+        self.assertEqual((result.returncode, result.stdout), (4, b"ran\n"), result.stderr)
+        self.assertIn(f"cannot write into /proc: the ledger goes into {self.folder}/gpudiag-", result.stderr.decode())
+
     def test_AJobThatDiesBySignalIsReportedAsSuch(self):
         for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV, signal.SIGABRT, signal.SIGHUP):
             self.assertEqual(self.run_job(f"kill -{number.value} $$").returncode, -number)
