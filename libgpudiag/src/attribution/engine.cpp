@@ -111,7 +111,6 @@ class Engine::Impl {
   /// were let go.
   std::unordered_map<std::uint32_t, TimePoint> unfinished_;
   bool fresh_ = false;
-  bool gave_up_ = false;
 };
 
 std::optional<Boundary> Engine::Impl::next_boundary(Index loop) const {
