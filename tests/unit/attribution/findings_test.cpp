@@ -8,7 +8,7 @@
 #include <set>
 
 #include "attribution/advice.hpp"
-#include "ledgers.hpp"
+#include "unit/report/ledgers.hpp"
 
 namespace gpudiag {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "attribution/evidence_sums.hpp"
-#include "ledgers.hpp"
+#include "unit/report/ledgers.hpp"
 
 namespace gpudiag {
 namespace {

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "ledgers.hpp"
+#include "unit/report/ledgers.hpp"
 
 namespace gpudiag {
 namespace {

@@ -220,7 +220,7 @@ TEST(KinetoTrace, ReadsWhatTheTraceSaysOfItself) {
                        kLaunchAndKernel + R"json(],
     "unknown": {"any": ["thing"]}, "traceName": "/tmp/a.json", "displayTimeUnit": "ms",
     "baseTimeNanoseconds": 1711964646000000000})json"};
-  const KinetoInfo& info = read.trace().info();
+  const RecordedInfo& info = read.trace().info();
   EXPECT_EQ(info.origin_unix_ns, "1711964646001000000");
   EXPECT_EQ(info.rank, 3u);
   EXPECT_EQ(info.world_size, 8u);
@@ -234,7 +234,7 @@ TEST(KinetoTrace, ReadsWhatTheTraceSaysOfItself) {
 
 // T31: what is absent is absent.
 TEST(KinetoTrace, ATraceMaySayNothingOfItself) {
-  const KinetoInfo info = ReadTrace{array(kLaunchAndKernel)}.trace().info();
+  const RecordedInfo info = ReadTrace{array(kLaunchAndKernel)}.trace().info();
   EXPECT_EQ(info.origin_unix_ns, "1000000");
   EXPECT_EQ(info.rank, std::nullopt);
   EXPECT_EQ(info.world_size, std::nullopt);
@@ -253,7 +253,7 @@ TEST(KinetoTrace, ProgressEndsWithTheWholeFile) {
   const TraceFile file{array(kLaunchAndKernel)};
   std::uint64_t read = 0;
   std::uint64_t total = 0;
-  ASSERT_TRUE(KinetoTrace::read(file.path(), {.on_progress =
+  ASSERT_TRUE(read_kineto(file.path(), {.on_progress =
                                                   [&](std::uint64_t now, std::uint64_t all) {
                                                     read = now;
                                                     total = all;

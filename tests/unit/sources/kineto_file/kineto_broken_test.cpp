@@ -175,7 +175,7 @@ TEST(BrokenTrace, OneKernelAloneIsKept) {
 TEST(BrokenTrace, WhatIsNoTraceIsSaidSo) {
   for (const char* text : {"", "hello", R"json({"a": 1})json", R"json({"a": [1,)json", "<html>"}) {
     const TraceFile file{text};
-    const auto trace = KinetoTrace::read(file.path());
+    const auto trace = read_kineto(file.path());
     ASSERT_FALSE(trace.ok()) << text;
     EXPECT_NE(trace.error().message.find("is no Chrome or Kineto trace"), std::string::npos);
   }

@@ -94,7 +94,7 @@ TEST(RecordCodec, EachPrefixOfARecordIsRefused) {
 TEST(RecordCodec, AnEnumeratorOfALaterVersionIsRefused) {
   std::string bytes;
   append_varint(bytes, 1);  // only the kind
-  append_varint(bytes, static_cast<std::uint64_t>(RecordKind::kTick) + 1);
+  append_varint(bytes, static_cast<std::uint64_t>(RecordKind::kHostSample) + 1);
   std::string_view rest = bytes;
   TimePoint previous;
   EXPECT_FALSE(take_record(rest, previous).has_value());

@@ -33,7 +33,7 @@ class ReadTrace {
     trace_->deliver(trace_->processes().front().id, collected_);
   }
 
-  const KinetoTrace& trace() const { return *trace_; }
+  const RecordedTrace& trace() const { return *trace_; }
   const std::vector<Record>& records() const { return collected_.records; }
   const std::vector<TimePoint>& ticks() const { return collected_.ticks; }
   std::string_view name(const Record& record) const { return trace_->names().text(record.name); }
@@ -53,14 +53,14 @@ class ReadTrace {
   }
 
  private:
-  static KinetoTrace read(std::string_view content) {
+  static RecordedTrace read(std::string_view content) {
     const TraceFile file{content};
-    auto trace = KinetoTrace::read(file.path());
+    auto trace = read_kineto(file.path());
     if (!trace) throw std::runtime_error{trace.error().message};
     return std::move(*trace);
   }
 
-  std::optional<KinetoTrace> trace_;
+  std::optional<RecordedTrace> trace_;
   Collected collected_;
 };
 
