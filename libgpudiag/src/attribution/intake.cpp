@@ -22,7 +22,7 @@ constexpr Flaw kFlaws[] = {
 
 bool has_span(const Record& record) {
   return record.is_operation() || record.kind == RecordKind::kApiCall ||
-         record.kind == RecordKind::kRange;
+         record.kind == RecordKind::kRange || record.kind == RecordKind::kHostSample;
 }
 
 bool is_far(TimePoint t) { return t.ns > kFarthest.ns || t.ns < -kFarthest.ns; }
@@ -181,6 +181,7 @@ void Intake::add(const Record& record) {
                        index_of(InvalidReason::kDropped),
                        std::max<std::uint64_t>(1, record.value)});
       return;
+    case RecordKind::kHostSample: return samples.add(record);
     case RecordKind::kTick: return;
   }
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attribution/engine.hpp"
+#include "timeline/host_samples.hpp"
 #include "timeline/labels.hpp"
 #include "timeline/loops.hpp"
 #include "timeline/range_table.hpp"
@@ -38,6 +39,7 @@ class Intake {
   Store store;
   Ties ties;
   std::vector<ThreadLabels> labels;  ///< by thread
+  HostSamples samples;               ///< of threads and workers
   std::vector<Loop> loops;
   std::vector<Hole> holes;
   Quality quality;

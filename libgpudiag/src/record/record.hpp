@@ -28,6 +28,24 @@ enum class RecordKind : std::uint8_t {
   kLost,         ///< value records were lost before `start`; end == start
   kOwn,          ///< [start, end) on `thread` was spent in our own code; may lie inside an API call
   kTick,         ///< everything that ended before `start` has been delivered; drives time-outs
+  kHostSample,   ///< what a thread was found at when it was looked at, at `end`; `start` is the look before;
+                 ///< `state`, thread, name = where it is held up, value = ns it ran since `start`,
+                 ///< value2 = ns it was ready to run without a processor
+};
+
+/// What a look at a thread, or at a child process, found it at.
+enum class HostState : std::uint8_t {
+  kUnknown,   ///< blocked, and nothing says in what
+  kReady,     ///< runs, or could run; `value` and `value2` say which
+  kLock,      ///< in a futex: a mutex, the GIL, a condition variable
+  kNetwork,   ///< in a call on a socket
+  kDisk,      ///< in a call on a file or a file system, or uninterruptible
+  kFault,     ///< uninterruptible outside of any call: a page is fetched
+  kPipe,      ///< in a call on a pipe: a queue between processes
+  kLog,       ///< in a write to standard output or standard error
+  kAsleep,    ///< in a call that sleeps
+  kBorn,      ///< of a child process: it was made at `end`
+  kGone,      ///< of a child process: it has ended since `start`
 };
 
 /// What a CUDA call does to its caller and to the device.
@@ -89,6 +107,14 @@ inline constexpr std::uint16_t kEvaluation = 1u << 9;    ///< of a mark: what en
 /// Of a range: its thread neither gave the processor away inside nor used it for most of the time. So
 /// it waited for a processor, not for what the range is named after.
 inline constexpr std::uint16_t kNotBlocked = 1u << 10;
+/// Of a host sample: of a child process, `thread` is its id; it makes batches, as far as is known.
+inline constexpr std::uint16_t kWorker = 1u << 11;
+/// Of a host sample: in the last tenth of a second hardly any processor that the job may use was free.
+inline constexpr std::uint16_t kProcessorsFull = 1u << 12;
+/// Of a host sample: it is known whether processors were free.
+inline constexpr std::uint16_t kProcessorsKnown = 1u << 13;
+/// Of a host sample: the children of this process could be listed, so that a worker would have been seen.
+inline constexpr std::uint16_t kChildrenKnown = 1u << 14;
 }  // namespace record_flag
 
 inline constexpr std::uint64_t kNoIndex = ~std::uint64_t{0};
@@ -119,6 +145,7 @@ struct Record {
   /// Cause and sub-cause of a range, as numbers of attribution/cause.hpp plus one; 0: look the name up.
   std::uint8_t cause = 0;
   std::uint8_t sub_cause = 0;
+  HostState state = HostState::kUnknown;
 
   constexpr bool operator==(const Record&) const = default;
   constexpr bool has(std::uint16_t flag) const { return (flags & flag) != 0; }

@@ -10,7 +10,7 @@ namespace {
 // Bit numbers of the fields in a record's mask. Part of the format: append, never renumber.
 enum Field : unsigned {
   kKind, kStart, kLength, kValue, kValue2, kProcess, kThread, kDevice, kContext, kStream,
-  kCorrelation, kGraph, kName, kFlags, kApi, kCopy, kSync, kRange, kMark, kGap, kCause, kSubCause,
+  kCorrelation, kGraph, kName, kFlags, kApi, kCopy, kSync, kRange, kMark, kGap, kCause, kSubCause, kState,
   kFieldCount,
 };
 
@@ -54,19 +54,21 @@ Fields fields_of(const Record& record, TimePoint previous_start) {
   fields[kGap] = static_cast<std::uint64_t>(record.gap);
   fields[kCause] = record.cause;
   fields[kSubCause] = record.sub_cause;
+  fields[kState] = static_cast<std::uint64_t>(record.state);
   return fields;
 }
 
 // The largest number each field can hold; a larger one is damage, or an enumerator of the future.
 constexpr std::uint64_t limit_of(unsigned field) {
   switch (field) {
-    case kKind: return static_cast<std::uint64_t>(RecordKind::kTick);
+    case kKind: return static_cast<std::uint64_t>(RecordKind::kHostSample);
     case kApi: return static_cast<std::uint64_t>(ApiClass::kModule);
     case kCopy: return static_cast<std::uint64_t>(CopyKind::kHostToHost);
     case kSync: return static_cast<std::uint64_t>(SyncKind::kContext);
     case kRange: return static_cast<std::uint64_t>(RangeSource::kHook);
     case kMark: return static_cast<std::uint64_t>(MarkSource::kWindow);
     case kGap: return static_cast<std::uint64_t>(GapReason::kStopped);
+    case kState: return static_cast<std::uint64_t>(HostState::kGone);
     case kCause:
     case kSubCause: return 0xFF;
     case kFlags: return 0xFFFF;
@@ -103,6 +105,7 @@ Record record_of(const Fields& fields, TimePoint previous_start) {
   record.gap = static_cast<GapReason>(fields[kGap]);
   record.cause = static_cast<std::uint8_t>(fields[kCause]);
   record.sub_cause = static_cast<std::uint8_t>(fields[kSubCause]);
+  record.state = static_cast<HostState>(fields[kState]);
   return record;
 }
 

@@ -48,6 +48,7 @@ Record every_field() {
   r.gap = GapReason::kStopped;
   r.cause = 9;
   r.sub_cause = 33;
+  r.state = HostState::kGone;
   return r;
 }
 
