@@ -67,9 +67,9 @@ class CheckingSink final : public RecordSink {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto trace = KinetoTrace::read(file_with(data, size));
+  const auto trace = read_kineto(file_with(data, size));
   if (!trace) return 0;
-  for (const KinetoProcess& process : trace->processes()) {
+  for (const RecordedProcess& process : trace->processes()) {
     Engine engine{{}, trace->names(), check};
     CheckingSink sink{engine};
     trace->deliver(process.id, sink);

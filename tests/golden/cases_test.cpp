@@ -38,7 +38,7 @@ class Events {
 
   ProcessLedgers analysed() const {
     const testing::TraceFile file{"[" + text_ + "]"};
-    auto trace = KinetoTrace::read(file.path());
+    auto trace = read_kineto(file.path());
     if (!trace) throw std::runtime_error{trace.error().message};
     return std::move(analyse(*trace).front());
   }
@@ -220,7 +220,7 @@ TEST(Case, EmptyTracesGiveEmptyLedgers) {
 // T68, T20: one trace with each defect once.
 TEST(Case, EachDefectIsCountedByItself) {
   auto trace =
-      KinetoTrace::read(std::filesystem::path{GPUDIAG_GOLDEN_FOLDER} / "traces/each_defect.json");
+      read_kineto(std::filesystem::path{GPUDIAG_GOLDEN_FOLDER} / "traces/each_defect.json");
   ASSERT_TRUE(trace.ok());
   const Quality quality = analyse(*trace).front().quality;
   for (const Defect defect :
@@ -235,7 +235,7 @@ TEST(Case, EachDefectIsCountedByItself) {
 // T43: two ranks in one file use the same correlation ids.
 TEST(Case, RanksInOneFileDoNotShareTheirLaunches) {
   auto trace =
-      KinetoTrace::read(std::filesystem::path{GPUDIAG_GOLDEN_FOLDER} / "traces/merged_ranks.json");
+      read_kineto(std::filesystem::path{GPUDIAG_GOLDEN_FOLDER} / "traces/merged_ranks.json");
   ASSERT_TRUE(trace.ok());
   const std::vector<ProcessLedgers> ranks = analyse(*trace);
   ASSERT_EQ(ranks.size(), 2u);

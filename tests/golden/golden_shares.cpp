@@ -55,9 +55,9 @@ struct Sums {
   CauseTimes idle{};
 };
 
-Sums analyse(const KinetoTrace& trace, const Variant& variant) {
+Sums analyse(const RecordedTrace& trace, const Variant& variant) {
   Sums sums;
-  for (const KinetoProcess& process : trace.processes()) {
+  for (const RecordedProcess& process : trace.processes()) {
     if (process.operations == 0) continue;
     Engine engine{variant.options, trace.names(), [&](const IterationLedger& ledger) {
                     sums.wall += ledger.wall;
@@ -81,7 +81,7 @@ std::string share(DurationNs part, DurationNs wall) {
 }
 
 bool print_table(const char* path) {
-  const auto trace = KinetoTrace::read(path);
+  const auto trace = read_kineto(path);
   if (!trace) {
     fmt::print(stderr, "{}\n", trace.error().message);
     return false;

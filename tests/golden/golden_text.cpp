@@ -53,9 +53,9 @@ void put_ledger(Text& text, const IterationLedger& ledger) {
 
 }  // namespace
 
-std::vector<ProcessLedgers> analyse(const KinetoTrace& trace) {
+std::vector<ProcessLedgers> analyse(const RecordedTrace& trace) {
   std::vector<ProcessLedgers> all;
-  for (const KinetoProcess& process : trace.processes()) {
+  for (const RecordedProcess& process : trace.processes()) {
     if (!all.empty() && process.operations == 0) continue;
     ProcessLedgers one{process, {}, {}};
     Engine engine{{}, trace.names(), [&one](const IterationLedger& ledger) {
@@ -83,7 +83,7 @@ std::string to_text(const std::vector<ProcessLedgers>& processes) {
 }
 
 std::string golden_text(const std::filesystem::path& path) {
-  const auto trace = KinetoTrace::read(path);
+  const auto trace = read_kineto(path);
   if (!trace) return trace.error().message + "\n";
   return to_text(analyse(*trace));
 }

@@ -14,13 +14,13 @@ namespace gpudiag::golden {
 
 /// What the engine says of one process of a trace.
 struct ProcessLedgers {
-  KinetoProcess process;
+  RecordedProcess process;
   std::vector<IterationLedger> ledgers;
   Quality quality;  ///< the engine's and the reader's together
 };
 
 /// Every process that has operations, each through an engine of its own; the main one in any case.
-std::vector<ProcessLedgers> analyse(const KinetoTrace& trace);
+std::vector<ProcessLedgers> analyse(const RecordedTrace& trace);
 
 /// A block for each iteration; of the causes only those that are not zero.
 std::string to_text(const std::vector<ProcessLedgers>& processes);

@@ -31,7 +31,7 @@ struct Analysed {
 std::optional<Analysed> analysed(const std::string& name) {
   const std::filesystem::path path = traces_folder() / (name + ".json.gz");
   if (!std::filesystem::exists(path)) return std::nullopt;
-  auto trace = KinetoTrace::read(path);
+  auto trace = read_kineto(path);
   if (!trace) throw std::runtime_error{trace.error().message};
   Kept kept;
   trace->deliver(trace->processes().front().id, kept);

@@ -122,13 +122,13 @@ void Analysis::hand_over(RankCollector& rank) {
 }
 
 std::optional<Error> Analysis::add_kineto(const fs::path& path) {
-  KinetoReadOptions options;
+  ReadOptions options;
   options.on_progress = [this](std::uint64_t read, std::uint64_t total) { progress_.at(read, total); };
-  const Result<KinetoTrace> trace = KinetoTrace::read(path, options);
+  const Result<RecordedTrace> trace = read_kineto(path, options);
   if (!trace) return trace.error();
-  const KinetoInfo& about = trace->info();
+  const RecordedInfo& about = trace->info();
   bool first = true;
-  for (const KinetoProcess& process : trace->processes()) {
+  for (const RecordedProcess& process : trace->processes()) {
     // Workers of a loader have host records alone; they are evidence for the main process, no rank.
     if (!first && process.operations == 0) continue;
     SessionInfo info;
@@ -136,13 +136,13 @@ std::optional<Error> Analysis::add_kineto(const fs::path& path) {
     info.rank = about.rank.value_or(rank_in_name(path).value_or(0));
     info.pid = process.pid > 0 ? static_cast<std::uint64_t>(process.pid) : 0;
     info.source = path.filename().string();
-    info.torch = true;  // it is torch.profiler's format
+    info.torch = about.torch;
     RankCollector rank{info};
     Engine engine{engine_options(), trace->names(),
                   [&](const IterationLedger& ledger) { rank.add(ledger); }};
     trace->deliver(process.id, engine);
     engine.finish();
-    for (const KinetoDevice& device : about.devices)
+    for (const RecordedDevice& device : about.devices)
       if (rank.devices().count(device.id) > 0) rank.add_device({device.id, device.name});
     Quality quality = engine.quality();
     if (first) add_defects(quality, trace->quality());

@@ -176,4 +176,21 @@ ApiTraits api_traits(std::string_view name) {
   return {};
 }
 
+std::string plain_api_name(std::string_view name) {
+  // "_v7000", "_ptsz_v7000" and the like; never cut a leading underscore.
+  const auto inner = name.find_first_not_of('_');
+  if (inner == name.npos) return std::string{name};
+  std::string_view plain = name;
+  for (;;) {
+    const auto at = plain.rfind('_');
+    if (at == plain.npos || at <= inner) break;
+    const std::string_view suffix = plain.substr(at + 1);
+    const bool version = suffix.size() > 1 && suffix[0] == 'v' &&
+                         suffix.find_first_not_of("0123456789", 1) == suffix.npos;
+    if (!version && suffix != "ptsz" && suffix != "ptds") break;
+    plain = plain.substr(0, at);
+  }
+  return std::string{plain};
+}
+
 }  // namespace gpudiag

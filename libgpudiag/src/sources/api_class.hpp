@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "record/record.hpp"
@@ -21,5 +22,9 @@ struct ApiTraits {
 /// `_ptsz`) and leading underscores do not matter. A name it does not know is kOther: such a call
 /// still joins its operations by correlation id, for nothing is ever joined by name. [any thread]
 ApiTraits api_traits(std::string_view name);
+
+/// "cudaLaunchKernel" of "cudaLaunchKernel_ptsz_v7000": without version and stream suffixes.
+/// [any thread]
+std::string plain_api_name(std::string_view name);
 
 }  // namespace gpudiag

@@ -68,12 +68,12 @@ bool bench(const char* path) {
   Times best;
   double floor = std::numeric_limits<double>::max();
   double first_peak = 0;
-  KinetoInfo info;
+  RecordedInfo info;
   std::uint64_t records = 0;
   for (int run = 0; run < kRuns; ++run) {
     const double cpu = cpu_seconds();
     const auto start = Clock::now();
-    auto trace = KinetoTrace::read(path);
+    auto trace = read_kineto(path);
     if (!trace) {
       std::fprintf(stderr, "%s\n", trace.error().message.c_str());
       return false;

@@ -33,7 +33,4 @@ class KernelNames {
 /// A symbol as people read it; itself where it is not mangled.
 std::string demangled(const char* symbol);
 
-/// "cudaLaunchKernel" of "cudaLaunchKernel_ptsz_v7000": without version and stream suffixes.
-std::string plain_api_name(std::string_view name);
-
 }  // namespace gpudiag

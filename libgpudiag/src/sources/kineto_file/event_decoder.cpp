@@ -8,6 +8,7 @@
 #include "sources/kineto_file/json_string.hpp"
 #include "sources/kineto_file/number_text.hpp"
 #include "sources/launch_shape.hpp"
+#include "sources/recorded/record_order.hpp"
 #include "sources/text.hpp"
 
 namespace gpudiag::kineto_file {
@@ -237,7 +238,7 @@ void EventDecoder::fill_host(Record& record, const TraceEvent& event) {
 }
 
 void EventDecoder::fill_device(Record& record, const TraceEvent& event) {
-  record.process = kDeviceProcess;
+  record.process = recorded::kDeviceProcess;
   record.device = id_or(event[Field::kDevice], id_or(event[Field::kProcess], kNoDevice));
   record.context = id_or(event[Field::kContext], ContextId{});
   record.stream = id_or(event[Field::kStream], id_or(event[Field::kThread], kNoStream));

@@ -15,14 +15,11 @@
 #include "record/names.hpp"
 #include "record/record.hpp"
 #include "sources/api_class.hpp"
-#include "sources/kineto_file/record_store.hpp"
 #include "sources/kineto_file/trace_event.hpp"
+#include "sources/recorded/record_store.hpp"
 #include "timeline/quality.hpp"
 
 namespace gpudiag::kineto_file {
-
-/// Marks what ran on a device: which process asked for it is not known before the end of the file.
-inline constexpr ProcessId kDeviceProcess{0xffffffffu};
 
 /// Where an event that was waited for had been recorded; from the args of `cuda_sync`.
 struct RecordedEvent {
@@ -41,7 +38,7 @@ class EventDecoder {
   /// Begin events that no end event followed become records without an end.
   void finish();
 
-  RecordStore& records() { return records_; }
+  recorded::RecordStore& records() { return records_; }
   /// Raw process ids, by ProcessId.
   const std::vector<std::int64_t>& pids() const { return pids_; }
   /// By correlation of the call that recorded the event.
@@ -81,7 +78,7 @@ class EventDecoder {
   ProcessId process_of(std::string_view token);
 
   NameTable& names_;
-  RecordStore records_;
+  recorded::RecordStore records_;
   std::unordered_map<std::string, NameId, TextHash, std::equal_to<>> names_by_token_;
   std::vector<std::optional<ApiTraits>> traits_;  ///< by NameId
   std::vector<std::int64_t> pids_;

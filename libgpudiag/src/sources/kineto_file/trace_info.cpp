@@ -26,18 +26,18 @@ std::string text_at(element object, std::string_view key) {
   return repaired_text(text);
 }
 
-void read_distributed(element value, KinetoInfo& info) {
+void read_distributed(element value, RecordedInfo& info) {
   info.rank = small_number(value, "rank");
   info.world_size = small_number(value, "world_size");
   info.backend = text_at(value, "backend");
 }
 
-void read_devices(element value, KinetoInfo& info) {
+void read_devices(element value, RecordedInfo& info) {
   simdjson::dom::array devices;
   if (value.get(devices) != simdjson::SUCCESS) return;
   for (const element device : devices) {
     const auto id = small_number(device, "id");
-    if (id) info.devices.push_back({DeviceId{*id}, text_at(device, "name")});
+    if (id) info.devices.push_back({DeviceId{*id}, text_at(device, "name"), {}});
   }
 }
 

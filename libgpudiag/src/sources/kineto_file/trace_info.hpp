@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "sources/kineto_file/kineto_trace.hpp"
+#include "sources/recorded/recorded_trace.hpp"
 
 namespace gpudiag::kineto_file {
 
 struct TraceMembers {
-  KinetoInfo info;
+  RecordedInfo info;
   std::int64_t base_ns = 0;  ///< what time stamps are relative to, in ns since 1970
 };
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sources/kineto_file/record_order.hpp"
+#include "sources/recorded/record_order.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <map>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
 
 #include "sources/sanitizer.hpp"
 
-namespace gpudiag::kineto_file {
+namespace gpudiag::recorded {
 namespace {
 
 constexpr DurationNs kDay = seconds(86'400);
@@ -98,9 +100,9 @@ std::unordered_map<Key, TimePoint, KeyHash> launch_ends(const RecordStore& recor
 
 }  // namespace
 
-std::vector<KinetoProcess> assign_processes(RecordStore& records,
+std::vector<RecordedProcess> assign_processes(RecordStore& records,
                                             const std::vector<std::int64_t>& pids) {
-  std::vector<KinetoProcess> processes(std::max<std::size_t>(pids.size(), 1));
+  std::vector<RecordedProcess> processes(std::max<std::size_t>(pids.size(), 1));
   for (std::size_t i = 0; i < processes.size(); ++i) {
     processes[i].id = ProcessId{static_cast<std::uint32_t>(i)};
     if (i < pids.size()) processes[i].pid = pids[i];
@@ -109,43 +111,22 @@ std::vector<KinetoProcess> assign_processes(RecordStore& records,
     if (record.kind == RecordKind::kApiCall) ++processes[raw(record.process)].api_calls;
     if (record.kind == RecordKind::kRange) ++processes[raw(record.process)].ranges;
   });
-  const auto more = [](const KinetoProcess& a, const KinetoProcess& b) {
+  const auto more = [](const RecordedProcess& a, const RecordedProcess& b) {
     return std::pair{a.api_calls, a.ranges} < std::pair{b.api_calls, b.ranges};
   };
   const ProcessId main = std::ranges::max_element(processes, more)->id;
   const auto callers = std::ranges::count_if(
-      processes, [](const KinetoProcess& process) { return process.api_calls > 0; });
+      processes, [](const RecordedProcess& process) { return process.api_calls > 0; });
   // With one caller of CUDA there is nothing to find out, and finding out takes memory.
   const auto owners = callers > 1 ? DeviceOwners{records, main} : DeviceOwners{RecordStore{}, main};
   records.for_each([&](Record& record) {
     if (record.process == kDeviceProcess) record.process = owners.of(record.device);
     if (record.is_operation()) ++processes[raw(record.process)].operations;
   });
-  std::ranges::sort(processes, {}, [main](const KinetoProcess& process) {
+  std::ranges::sort(processes, {}, [main](const RecordedProcess& process) {
     return std::pair{process.id != main, process.pid};
   });
   return processes;
-}
-
-void add_event_records(RecordStore& records, const std::map<std::uint32_t, RecordedEvent>& events) {
-  if (events.empty()) return;
-  const std::size_t before = records.size();
-  for (std::size_t i = 0; i < before; ++i) {
-    const Record call = records[i];
-    if (call.kind != RecordKind::kApiCall || call.api != ApiClass::kEventRecord) continue;
-    const auto found = events.find(raw(call.correlation));
-    if (found == events.end()) continue;
-    Record record;
-    record.kind = RecordKind::kEventRecord;
-    record.start = record.end = call.end;
-    record.process = call.process;
-    record.thread = call.thread;
-    record.correlation = call.correlation;
-    record.device = found->second.device;
-    record.stream = found->second.stream;
-    record.value = found->second.event;
-    records.add(record);
-  }
 }
 
 Interval find_session(const RecordStore& records) {
@@ -209,4 +190,4 @@ std::vector<Delivery> order_records(RecordStore& records, TimePoint origin, Inte
   return order;
 }
 
-}  // namespace gpudiag::kineto_file
+}  // namespace gpudiag::recorded

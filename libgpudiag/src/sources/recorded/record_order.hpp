@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flow: trace file -> [sources/kineto_file] -> record.
+// Flow: trace file -> [sources] -> record -> timeline -> attribution -> report.
 // What can be known only when all of a file is read: whose an operation is, which times can be
 // believed, where time begins, and in which order a live source would have delivered the records.
 #pragma once
@@ -8,10 +8,13 @@
 #include <vector>
 
 #include "record/time.hpp"
-#include "sources/kineto_file/event_decoder.hpp"
-#include "sources/kineto_file/kineto_trace.hpp"
+#include "sources/recorded/record_store.hpp"
+#include "sources/recorded/recorded_trace.hpp"
 
-namespace gpudiag::kineto_file {
+namespace gpudiag::recorded {
+
+/// Marks what ran on a device: which process asked for it is not known before the end of the file.
+inline constexpr ProcessId kDeviceProcess{0xffffffffu};
 
 /// Where in time a record is delivered, and its place in the store.
 struct Delivery {
@@ -19,14 +22,10 @@ struct Delivery {
   std::uint32_t index;
 };
 
-/// Counts what each process has, gives operations and sync records their process, and puts the main
-/// process first.
-std::vector<KinetoProcess> assign_processes(RecordStore& records,
-                                            const std::vector<std::int64_t>& pids);
-
-/// Adds the record of each event that some cuda_sync waited for: the call is in the trace, its
-/// stream only in the args of the wait.
-void add_event_records(RecordStore& records, const std::map<std::uint32_t, RecordedEvent>& events);
+/// Counts what each process has (`pids` by ProcessId), gives operations and sync records of
+/// kDeviceProcess their process, and puts the main process first, the others by pid.
+std::vector<RecordedProcess> assign_processes(RecordStore& records,
+                                              const std::vector<std::int64_t>& pids);
 
 /// What the trace's clock can have shown: from the first to the last host record, give or take as
 /// much again. A record outside is of another clock.
@@ -42,4 +41,4 @@ Interval relative_to(Interval interval, TimePoint origin);
 /// them all by their end.
 std::vector<Delivery> order_records(RecordStore& records, TimePoint origin, Interval session);
 
-}  // namespace gpudiag::kineto_file
+}  // namespace gpudiag::recorded

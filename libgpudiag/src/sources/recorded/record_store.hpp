@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flow: trace file -> [sources/kineto_file] -> record.
+// Flow: trace file -> [sources] -> record -> timeline -> attribution -> report.
 // All records of a file, until it is known in which order they happened.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include "record/record.hpp"
 
-namespace gpudiag::kineto_file {
+namespace gpudiag::recorded {
 
 /// Grows in pieces: a single vector would need three times its size while it grows.
 class RecordStore {
@@ -43,4 +43,4 @@ class RecordStore {
   std::size_t size_ = 0;
 };
 
-}  // namespace gpudiag::kineto_file
+}  // namespace gpudiag::recorded
