@@ -8,21 +8,21 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "attribution/engine.hpp"
+#include "attribution/event_times.hpp"
+#include "attribution/host_line.hpp"
 #include "attribution/host_timeline.hpp"
-#include "attribution/piece_log.hpp"
+#include "attribution/launch_queue.hpp"
+#include "attribution/operation_start.hpp"
 #include "attribution/worlds.hpp"
+#include "timeline/host_samples.hpp"
 #include "timeline/labels.hpp"
 #include "timeline/store.hpp"
 #include "timeline/ties.hpp"
 
 namespace gpudiag {
-
-/// Earlier than anything, with room for sums.
-inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min() / 2;
 
 /// What the replay knows of an operation; stands beside the store's, by the same Index.
 struct OperationReplay {
@@ -47,53 +47,20 @@ struct OperationReplay {
   }
 };
 
-/// The latest piece of a cause, to which is charged what the cause claims later. A wait of
-/// microseconds right behind one of milliseconds is not what took the lead.
-struct LastPiece {
-  EvidenceKey key{};
-  TimePoint end = kTimeMin;
-  DurationNs length;
+/// What is read back with less is a value that somebody looks at.
+inline constexpr std::uint64_t kItemBytes = 1024;
 
-  void see(const Piece& piece, DurationNs same_breath) {
-    constexpr std::int64_t kTrifle = 10;
-    const DurationNs now = piece.end - piece.start;
-    if (end != kTimeMin && piece.start - end < same_breath && now.ns * kTrifle < length.ns) return;
-    key = piece.key;
-    end = piece.end;
-    length = now;
-  }
-};
-
-/// The host time of a line as far as it has been replayed.
-struct HostLine {
-  TimePoint at = kTimeMin;
-  Lanes shift{};                 ///< by how much the host would be earlier, in each world
-  TimePoint before_at = kTimeMin;
-  Lanes before{};                ///< shift before the last call that blocked
-  Index blocked_thread = kNone;  ///< whose call that was
-  std::int64_t latency = 0;      ///< from a launch's return to its start, as last seen
-  PieceLog log;
-  std::array<LastPiece, kCauseCount> last{};
-  EvidenceTable evidence;        ///< of the host's iteration that is open
-  DurationNs own;                ///< our own time in it
-  std::uint64_t calls = 0;
-};
-
-/// A stream's last operation, and what it has been told to wait for since.
-struct StreamState {
-  Arrival tail;
-  Arrival awaited;
-  bool waits = false;
-  std::int64_t spacing = 0;   ///< between operations back to back, as last seen
-  bool spacing_seen = false;
-  std::uint64_t order = 0;    ///< launch order of the last operation; 0: none yet
-  TimePoint first_launched = kTimeMax;  ///< start of the first operation whose launch was seen
-};
+/// A few bytes to the host: a value to look at.
+inline bool is_read_back(const Operation& operation) {
+  return operation.kind == RecordKind::kMemcpy && operation.copy == CopyKind::kDeviceToHost &&
+         operation.bytes <= kItemBytes;
+}
 
 class Replay {
  public:
-  Replay(const EngineOptions& options, Store& store, Ties& ties, std::vector<ThreadLabels>& labels)
-      : options_(options), store_(store), ties_(ties), labels_(labels) {}
+  Replay(const EngineOptions& options, Store& store, Ties& ties, std::vector<ThreadLabels>& labels,
+         const HostSamples& samples)
+      : options_(options), store_(store), ties_(ties), labels_(labels), samples_(samples) {}
 
   /// To be called before calls are replayed that may be new to the ties.
   void prepare();
@@ -117,21 +84,6 @@ class Replay {
   /// How a copy holds up the call that asks for it.
   enum class CopyWait : std::uint8_t { kNoWait, kWhileStaged, kUntilDone };
 
-  struct Event {
-    CorrelationId record{};
-    Index stream = kNone;
-    Arrival when;
-  };
-  struct EventHistory {
-    Event latest;
-    Event previous;
-  };
-  struct Queue {
-    std::vector<Arrival> left;   ///< when each of the last `depth` launches left the queue
-    std::uint32_t next = 0;      ///< the oldest of them, and the place of the next
-    std::uint64_t launches = 0;
-    bool disproved = false;      ///< the trace shows a deeper queue
-  };
   struct ThreadState {
     Index stream = kNone;
     Index device = kNone;
@@ -177,37 +129,24 @@ class Replay {
   TimePoint begin_copy(HostLine& line, const Call& call, TimePoint start, CallLabel label);
   Arrival launch_of(const Call& call, const Operation& operation, TimePoint start,
                     const Lanes& before, const HostLine& line, Cause cause, bool blocking) const;
-  /// When each of what an operation waits for would let it start.
-  struct Pulls {
-    std::int64_t tail = 0;
-    std::int64_t launch = 0;
-    std::int64_t awaited = 0;
-    std::int64_t queued_more = 0;  ///< later than `tail` where launches take no time
-    bool any = false;              ///< there is something that it waits for
-  };
-  Pulls pulls_on(std::int64_t start, StreamState& stream, const Arrival* launch, HostLine* line,
-                 bool returned);
-  static void start_in_worlds(Lanes& in, const Pulls& pulls, const StreamState& stream,
-                              const Arrival* launch);
   void replay_operation(Index index, const Arrival* launch, HostLine* line, bool returned);
   void pass_events(const Call& call);
   void record_event(const SyncPoint& record);
   void make_stream_wait(const SyncPoint& sync);
-  const Event* find_event(std::uint64_t id, CorrelationId record) const;
   StreamState& stream_state(Index stream);
 
   const EngineOptions& options_;
   Store& store_;
   Ties& ties_;
   std::vector<ThreadLabels>& labels_;
+  const HostSamples& samples_;
   std::vector<OperationReplay> operations_;
   std::vector<std::unique_ptr<HostLine>> lines_;
   std::vector<bool> drives_;
   std::vector<StreamState> streams_;
   std::vector<ThreadState> threads_;
-  std::vector<Queue> queues_;
-  std::unordered_map<std::uint64_t, EventHistory> events_;
-  std::vector<std::uint64_t> event_order_;
+  std::vector<LaunchQueue> queues_;
+  EventTimes events_;
   std::vector<Piece> pieces_;
   std::vector<Witness> others_;
   Index others_line_ = kNone, others_thread_ = kNone;

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "attribution/cause.hpp"
 #include "record/time.hpp"
@@ -25,6 +26,9 @@ inline constexpr std::size_t kWorldCount = kCauseCount + 4;
 /// lane is moved like the null world's and asked for by nobody.
 inline constexpr std::size_t kLaneCount = (kWorldCount + 1) / 2 * 2;
 using Lanes = std::array<std::int64_t, kLaneCount>;
+
+/// Earlier than anything, with room for sums.
+inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min() / 2;
 
 /// A set of worlds.
 using WorldMask = std::uint16_t;
@@ -47,6 +51,21 @@ struct alignas(16) Arrival {
 };
 
 inline void fill(Lanes& lanes, std::int64_t value) { lanes.fill(value); }
+
+inline Arrival never() {
+  Arrival arrival;
+  arrival.at = kNever;
+  fill(arrival.in, kNever);
+  return arrival;
+}
+
+/// Of something that the host does at `at`, when it would be earlier by `shift`.
+inline Arrival host_arrival(TimePoint at, const Lanes& shift) {
+  Arrival arrival;
+  arrival.at = at.ns;
+  for (std::size_t w = 0; w < kLaneCount; ++w) arrival.in[w] = at.ns - shift[w];
+  return arrival;
+}
 
 /// The later of the two, in every world.
 inline void join(Arrival& arrival, const Arrival& other) {
