@@ -4,23 +4,10 @@
 #include <cstddef>
 
 namespace gpudiag {
-namespace {
-
-// Parts of kernel names. NCCL from 2.19 and before; RCCL uses NCCL's names. NVSHMEM's own kernels;
-// DeepEP's live in namespace deep_ep; the rest are all-reduce kernels of inference engines
-// (vLLM and SGLang cross_device_reduce, TensorRT-LLM, FlashInfer, PyTorch symmetric memory).
-constexpr std::string_view kCommunicationParts[] = {
-    "ncclDevKernel", "ncclKernel",          "ncclSymkDevKernel",    "rcclKernel",
-    "nvshmem",       "deep_ep::",           "cross_device_reduce",  "oneShotAllReduce",
-    "twoShotAllReduce", "one_shot_all_reduce", "two_shot_all_reduce", "AllReduceKernel",
-    "all_reduce_one_shot", "multimem_all_reduce", "allreduce_fusion_kernel", "mscclKernel"};
-
-}  // namespace
 
 bool is_communication_kernel(std::string_view name) {
-  for (const auto part : kCommunicationParts)
-    if (name.find(part) != std::string_view::npos) return true;
-  return false;
+  static const CommunicationTable kTable;
+  return kTable.look_up(name).has_value();
 }
 
 OperationClass OperationClassifier::class_of(const Record& operation) {
@@ -33,8 +20,9 @@ OperationClass OperationClassifier::class_of(const Record& operation) {
   if (id >= names_.size()) return OperationClass::kCompute;
   if (id >= is_communication_.size()) is_communication_.resize(id + 1);
   auto& known = is_communication_[id];
-  if (!known) known = is_communication_kernel(names_.text(operation.name));
-  return *known ? OperationClass::kCommunication : OperationClass::kCompute;
+  if (!known) known = table_.look_up(names_.text(operation.name)).has_value();
+  // A source that knows the collective has said so, whatever its kernel is called.
+  return *known || collective_tag_of(operation.value2).known() ? OperationClass::kCommunication : OperationClass::kCompute;
 }
 
 }  // namespace gpudiag

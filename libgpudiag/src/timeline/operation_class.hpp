@@ -10,22 +10,27 @@
 
 #include "record/names.hpp"
 #include "record/record.hpp"
+#include "timeline/communication_kernel.hpp"
 
 namespace gpudiag {
 
 enum class OperationClass : std::uint8_t { kCompute, kCommunication, kCopy };
 
-/// Whether a kernel of this name belongs to a collective or a transfer between devices.
+/// Whether a kernel of this name belongs to a collective or a transfer between devices, by the built-in
+/// table.
 bool is_communication_kernel(std::string_view name);
 
 /// Classifies operations; each distinct kernel name is looked at once.
 class OperationClassifier {
  public:
-  explicit OperationClassifier(const NameTable& names) : names_(names) {}
+  /// `rules` as CommunicationTable takes them.
+  explicit OperationClassifier(const NameTable& names, const std::vector<std::string>& rules = {})
+      : names_(names), table_(rules) {}
   OperationClass class_of(const Record& operation);
 
  private:
   const NameTable& names_;
+  CommunicationTable table_;
   std::vector<std::optional<bool>> is_communication_;
 };
 
