@@ -139,7 +139,12 @@ constexpr std::array kAdvice{
 
     Advice{F::kHost, S::kNone,
            "The host is busy with something that launches nothing: look at the named thread and range; "
-           "move the work to another thread or process, or out of the loop.", ""},
+           "move the work to another thread or process, or out of the loop. If it is a loader of your own "
+           "that makes the batch there, say so, and it is judged as one: "
+           "with gpudiag.torch.range(\"load\", cause=\"data_loading\").",
+           "The host is busy with something that launches nothing: look at the named thread and range; "
+           "move the work to another thread or process, or out of the loop. If it is a loader of your own "
+           "that makes the batch there, put it into a range of the cause data_loading, and it is judged as one."},
     Advice{F::kHost, S::kGarbageCollection,
            "Python's garbage collector stops the loop: gc.freeze() after set-up, gc.disable(), and "
            "gc.collect() every so many steps, at the same step on all ranks.", ""},

@@ -131,14 +131,21 @@ void Engine::Impl::end_iteration(Followed& device, const Boundary& boundary, boo
   device.host_start = boundary.at;
 }
 
+void Engine::Impl::count_hole(Hole& hole, Index device, IterationLedger& ledger) {
+  ledger.invalid[hole.reason] += hole.count;
+  const std::uint64_t bit = std::uint64_t{1} << (device % 64);
+  if ((hole.counted_for & bit) != 0) ledger.counted_before[hole.reason] += hole.count;
+  hole.counted_for |= bit;
+}
+
 void Engine::Impl::count_defects(IterationLedger& ledger, const Followed& device, Index index,
                                  Interval window, TimePoint until) {
   for (const Defective& defect : in_.store.defects)
     if (defect.at < until && (defect.device == kNone || defect.device == index))
       ledger.invalid[defect.reason] += defect.count;
-  for (const Hole& hole : in_.holes) {
+  for (Hole& hole : in_.holes) {
     if (hole.time.start >= until) continue;  // what was launched before it has been recorded
-    if (hole.time.end >= device.host_start || reaches_into(hole, window)) ledger.invalid[hole.reason] += hole.count;
+    if (hole.time.end >= device.host_start || reaches_into(hole, window)) count_hole(hole, index, ledger);
   }
 }
 

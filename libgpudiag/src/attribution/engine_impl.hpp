@@ -62,6 +62,7 @@ class Engine::Impl {
   void count_call(const Call& call);
   void end_iteration(Followed& device, const Boundary& boundary, bool gave_up, bool partial);
   void end_part(Followed& device);
+  static void count_hole(Hole& hole, Index device, IterationLedger& ledger);
   void count_defects(IterationLedger& ledger, const Followed& device, Index index, Interval window,
                      TimePoint until);
   static bool reaches_into(const Hole& hole, Interval window);

@@ -6,6 +6,7 @@
 #include "attribution/advice.hpp"
 #include "attribution/basis.hpp"
 #include "attribution/citations.hpp"
+#include "attribution/host_timeline.hpp"
 #include "attribution/verdict.hpp"
 
 namespace gpudiag {
@@ -50,7 +51,18 @@ Confidence confidence_of(const Basis& basis, const Finding& finding, DurationNs 
              : Confidence::kMedium;
 }
 
+// The loop took batches that were there when it asked: what it spends its time on is the taking.
+bool batches_were_ready(const Basis& basis) {
+  const EvidenceSum* most = nullptr;
+  const std::vector<EvidenceSum> seen = basis.evidence.of(Cause::kDataLoading);
+  for (const EvidenceSum& kind : seen)
+    if (most == nullptr || kind.total.host > most->total.host) most = &kind;
+  return most != nullptr && most->total.sub_cause == SubCause::kNone && most->total.count > 0 &&
+         mean(most->total.host, most->total.count) <= kReadyBatch;
+}
+
 SubCause sub_cause_of(const Basis& basis, Cause cause) {
+  if (cause == Cause::kDataLoading && batches_were_ready(basis)) return SubCause::kUnpickling;
   if (cause == Cause::kLaunchOverhead && basis.sum.operations > 0 &&
       mean(basis.sum.compute, basis.sum.operations) < kShortKernel &&
       basis.sum.launches * 2 > basis.sum.operations)
@@ -86,10 +98,26 @@ Finding make_finding(const Basis& basis, FindingCause cause) {
   return finding;
 }
 
+// Events that are named and come back are no noise, however far apart they are: a checkpoint twice in a
+// thousand iterations is one, and its interval over batches of iterations still reaches below zero.
+bool comes_back_by_name(const Basis& basis, FindingCause cause) {
+  if (static_cast<std::size_t>(cause) >= kCauseCount) return false;
+  constexpr auto kNamed = [](const Evidence& seen) {
+    return seen.cause == Cause::kCheckpoint || seen.sub_cause == SubCause::kWorkerStart ||
+           seen.sub_cause == SubCause::kGarbageCollection || seen.sub_cause == SubCause::kCompile ||
+           seen.sub_cause == SubCause::kAllocatorRetry;
+  };
+  const std::vector<EvidenceSum> seen = basis.evidence.of(static_cast<Cause>(cause));
+  return !seen.empty() && kNamed(seen.front().total) && seen.front().iterations >= 2;
+}
+
 bool is_finding(const Basis& basis, FindingCause cause) {
   if (cause == FindingCause::kUnknown || basis.iterations == 0) return false;
   if (cause == FindingCause::kHostTogether && !host_causes_hide_each_other(basis)) return false;
-  return ratio(basis.cost_of(cause), basis.sum.wall) >= kLeastShare && !own_cost_explains(basis, cause);
+  const double share = ratio(basis.cost_of(cause), basis.sum.wall);
+  if (share < kLeastShare || own_cost_explains(basis, cause)) return false;
+  // What may just as well be nothing at all.
+  return basis.margin(column_of(cause), share) < share || comes_back_by_name(basis, cause);
 }
 
 constexpr auto kLastCause = FindingCause::kHostTogether;

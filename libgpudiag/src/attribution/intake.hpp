@@ -20,6 +20,7 @@ struct Hole {
   Interval time;
   std::uint8_t reason = 0;  ///< index of an InvalidReason
   std::uint64_t count = 1;
+  std::uint64_t counted_for = 0;  ///< devices of which an iteration has counted it, as bits
 };
 
 /// No session clock gets this far (2^61 ns are 73 years from its origin); beyond it sums would

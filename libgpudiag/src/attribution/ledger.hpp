@@ -56,6 +56,8 @@ struct IterationLedger {
   bool partial = false;
   bool empty = false;            ///< no operation fell into it; wall is 0
   std::array<std::uint64_t, kInvalidReasonNames.size()> invalid{};  ///< defects by reason; all zero: valid
+  /// Of those, what an earlier iteration of the device has counted already: one loss may lie in several.
+  std::array<std::uint64_t, kInvalidReasonNames.size()> counted_before{};
 
   TimePoint start;               ///< window on the device
   DurationNs wall;

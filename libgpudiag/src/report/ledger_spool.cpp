@@ -82,6 +82,7 @@ void ledger_fields(Io& io, Ledger& l) {
   io.id(l.partial);
   io.id(l.empty);
   for (auto& count : l.invalid) io.number(count);
+  for (auto& count : l.counted_before) io.number(count);
   for (auto* time : {&l.wall, &l.host_step, &l.compute, &l.communication, &l.copy, &l.idle,
                      &l.replay_cost_communication, &l.replay_cost_copy, &l.replay_cost_all_host,
                      &l.communication_total, &l.copy_total, &l.own})

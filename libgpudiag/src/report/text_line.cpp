@@ -98,7 +98,11 @@ void IterationRange::add(const IterationLedger& ledger) {
   evaluation = ledger.phase == Phase::kEvaluation;
   partial += ledger.partial ? 1 : 0;
   empty += ledger.empty ? 1 : 0;
-  for (std::size_t i = 0; i < reasons.size(); ++i) reasons[i] += ledger.invalid[i];
+  for (std::size_t i = 0; i < reasons.size(); ++i) {
+    // One loss may lie in several iterations: within a range it is told of once.
+    const std::uint64_t told = reasons[i] == 0 ? 0 : ledger.counted_before[i];
+    reasons[i] += ledger.invalid[i] - std::min(told, ledger.invalid[i]);
+  }
   if (ledger.valid()) {
     sum.add(ledger);
   } else {

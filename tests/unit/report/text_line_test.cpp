@@ -93,6 +93,22 @@ TEST(TextLine, ARangeCountsItsInvalidIterationsAndLeavesThemOutOfTheSum) {
             "1 invalid: missing_records 2");
 }
 
+TEST(TextLine, ALossThatLiesInSeveralIterationsIsToldOfOnce) {
+  constexpr auto kDropped = static_cast<std::size_t>(InvalidReason::kDropped);
+  IterationRange range;
+  for (std::uint64_t i = 4; i < 7; ++i) {
+    IterationLedger bad = ledger(i, 1'000'000);
+    bad.invalid[kDropped] = 30;
+    bad.counted_before[kDropped] = i == 4 ? 0 : 30;
+    range.add(bad);
+  }
+  IterationLedger another = ledger(7, 1'000'000);
+  another.invalid[kDropped] = 35;
+  another.counted_before[kDropped] = 30;
+  range.add(another);
+  EXPECT_EQ(format_line(kRank3, range), "gpudiag rank 3 iter 4-7 | 4 invalid: dropped 35");
+}
+
 TEST(TextLine, AnIterationWithoutOperationsHasNoShares) {
   IterationLedger none = ledger(9, 0);
   none.empty = true;
