@@ -142,8 +142,7 @@ void prepare(EntryPoint& entry) {
 }
 
 ObservedCall::ObservedCall(EntryPoint& entry, const void* params, const char* symbol)
-    : notices_(
-          listener_wants(entry.domain == ApiDomain::runtime ? kWantRuntimeApi : kWantDriverApi)),
+    : notices_(listener_wants_call(entry.domain, entry.cbid)),
       truth_(truth_enabled() && entry.needs_device) {
   ThreadState& thread = thread_state();
   if (notices_ || truth_) call_.start_ns = now_ns();

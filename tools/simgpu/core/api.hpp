@@ -70,11 +70,9 @@ int run_call(EntryPoint& entry, const void* params, const char* symbol, Body&& b
   if (!entry.prepared.load(std::memory_order_acquire)) prepare(entry);
   const std::uint32_t outer_id = std::exchange(thread.correlation_id, next_correlation_id());
   const char* outer = std::exchange(thread.function, entry.name);
-  const std::uint32_t wanted =
-      entry.domain == ApiDomain::runtime ? kWantRuntimeApi : kWantDriverApi;
   int result = 0;
-  if (entry.fault == nullptr && entry.host_cost_ns == 0 && !listener_wants(wanted) &&
-      !truth_enabled()) {
+  if (entry.fault == nullptr && entry.host_cost_ns == 0 &&
+      !listener_wants_call(entry.domain, entry.cbid) && !truth_enabled()) {
     result = body();
   } else {
     ObservedCall observed(entry, params, symbol);

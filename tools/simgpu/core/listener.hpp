@@ -26,7 +26,7 @@ struct ApiCall {
   const char* function_name;     // static storage
   const void* params;            // the struct of generated_cuda_*_meta.h; null for "no parameters"
   void* return_value;            // cudaError_t* or CUresult*; valid at exit only
-  const char* symbol_name;       // kernel name of launches, else null
+  const char* symbol_name;       // kernel name of launches with kWantSymbols, else null
   void* context;                 // CUcontext current on the thread, may be null at enter
   std::uint32_t context_uid;     // 0 while there is no context
   std::int64_t start_ns;         // host clock, set before enter
@@ -206,7 +206,8 @@ enum Wanted : std::uint32_t {
   kWantOperations = 1U << 2,
   kWantSyncs = 1U << 3,
   kWantMemory = 1U << 4,
-  kWantResources = 1U << 5
+  kWantResources = 1U << 5,
+  kWantSymbols = 1U << 6  // ApiCall::symbol_name, a look-up for each launch
 };
 
 // A table of functions, each may be null. They are called [any thread] that calls CUDA, or the
@@ -234,6 +235,10 @@ void set_listener(const Listener* listener) noexcept;
 
 // Chooses the notices to be delivered from now on: a sum of Wanted. [any thread]
 void set_wanted(std::uint32_t wanted) noexcept;
+
+// Narrows kWantRuntimeApi and kWantDriverApi to single functions: programs call dozens of functions
+// for each that a tool asked for, and those must cost nothing. At first every function is in. [any thread]
+void set_wanted_call(ApiDomain domain, std::uint32_t cbid, bool wanted) noexcept;
 
 // Delivers every operation that has ended by now, and returns when they are delivered, those
 // another thread is delivering included. Not to be called from a listener function.

@@ -7,6 +7,7 @@
 namespace simgpu {
 
 std::atomic<std::uint32_t> g_wanted{0};
+std::array<std::array<std::atomic<bool>, kCallIds>, 2> g_unwanted_calls{};
 
 namespace {
 std::atomic<const Listener*> g_listener{nullptr};
@@ -30,6 +31,12 @@ void set_listener(const Listener* table) noexcept {
 void set_wanted(std::uint32_t wanted) noexcept {
   g_asked.store(wanted, std::memory_order_relaxed);
   publish();
+}
+
+void set_wanted_call(ApiDomain domain, std::uint32_t cbid, bool wanted) noexcept {
+  if (cbid < kCallIds) {
+    g_unwanted_calls[static_cast<std::size_t>(domain)][cbid].store(!wanted, std::memory_order_relaxed);
+  }
 }
 
 void deliver_finished() {

@@ -3,7 +3,9 @@
 // The core's side of listener.hpp: asks whether anybody listens, and tells.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "listener.hpp"
@@ -18,6 +20,16 @@ extern std::atomic<std::uint32_t> g_wanted;
 
 inline bool listener_wants(std::uint32_t what) noexcept {
   return (g_wanted.load(std::memory_order_relaxed) & what) != 0;
+}
+
+// Functions that set_wanted_call() took out, by domain and id; relaxed as above.
+constexpr std::size_t kCallIds = 1024;
+extern std::array<std::array<std::atomic<bool>, kCallIds>, 2> g_unwanted_calls;
+
+inline bool listener_wants_call(ApiDomain domain, std::uint32_t cbid) noexcept {
+  if (!listener_wants(domain == ApiDomain::runtime ? kWantRuntimeApi : kWantDriverApi)) return false;
+  return cbid >= kCallIds ||
+         !g_unwanted_calls[static_cast<std::size_t>(domain)][cbid].load(std::memory_order_relaxed);
 }
 
 void notify_enter(ApiCall& call);

@@ -147,10 +147,6 @@ bool KindTable::enabled_anywhere(CUpti_ActivityKind kind) const {
   });
 }
 
-bool KindTable::any_api_enabled(ApiDomain domain) const {
-  return domain == ApiDomain::runtime ? any(runtime_) : any(driver_);
-}
-
 bool KindTable::nothing_enabled() const {
   for (int kind = 1; kind < CUPTI_ACTIVITY_KIND_COUNT; ++kind) {
     if (enabled_anywhere(static_cast<CUpti_ActivityKind>(kind))) {

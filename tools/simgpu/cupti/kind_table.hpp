@@ -46,7 +46,6 @@ class KindTable {
 
   /// True when the kind is on globally or for any context.
   bool enabled_anywhere(CUpti_ActivityKind kind) const;
-  bool any_api_enabled(ApiDomain domain) const;
   /// True when nothing at all is recorded.
   bool nothing_enabled() const;
 

@@ -68,6 +68,19 @@ void attach_to_core() {
   set_wanted(kWantResources);
 }
 
+// Whether any function of the API is wanted; tells the core which.
+bool Library::update_wanted_calls(ApiDomain domain, CUpti_CallbackDomain callbacks) {
+  bool any = false;
+  const std::uint32_t end =
+      domain == ApiDomain::runtime ? CUPTI_RUNTIME_TRACE_CBID_SIZE : CUPTI_DRIVER_TRACE_CBID_SIZE;
+  for (std::uint32_t cbid = 1; cbid < end; ++cbid) {
+    const bool wanted = kinds.api_enabled(domain, cbid) || subscriber.wants(callbacks, cbid);
+    set_wanted_call(domain, cbid, wanted);
+    any = any || wanted;
+  }
+  return any;
+}
+
 void Library::update_wanted() {
   std::uint32_t wanted = kWantResources;
   const auto want = [&](bool condition, Wanted notice) {
@@ -75,12 +88,11 @@ void Library::update_wanted() {
       wanted |= notice;
     }
   };
-  want(kinds.any_api_enabled(ApiDomain::runtime) ||
-           subscriber.wants_any(CUPTI_CB_DOMAIN_RUNTIME_API),
-       kWantRuntimeApi);
-  want(kinds.any_api_enabled(ApiDomain::driver) ||
+  want(update_wanted_calls(ApiDomain::runtime, CUPTI_CB_DOMAIN_RUNTIME_API), kWantRuntimeApi);
+  want(update_wanted_calls(ApiDomain::driver, CUPTI_CB_DOMAIN_DRIVER_API), kWantDriverApi);
+  want(subscriber.wants_any(CUPTI_CB_DOMAIN_RUNTIME_API) ||
            subscriber.wants_any(CUPTI_CB_DOMAIN_DRIVER_API),
-       kWantDriverApi);
+       kWantSymbols);
   want(wants_operations(kinds), kWantOperations);
   want(kinds.enabled_anywhere(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION) ||
            subscriber.wants_any(CUPTI_CB_DOMAIN_SYNCHRONIZE),

@@ -44,6 +44,9 @@ struct Library {
 
   /// Tells the core which notices are wanted now; call it after every change of what is enabled.
   void update_wanted();
+
+ private:
+  bool update_wanted_calls(ApiDomain domain, CUpti_CallbackDomain callbacks);
 };
 
 /// The library's state, made on first use. [any thread]

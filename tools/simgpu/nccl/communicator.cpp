@@ -87,7 +87,13 @@ bool Communicator::await(Ready&& ready) {
 }
 
 Result Communicator::wait_complete() {
-  return await([this] { return segment_->complete(); }) ? kSuccess : kInternalError;
+  if (!await([this] { return segment_->complete(); })) return kInternalError;
+  open_profiler(profiler_, number(), ranks_, rank_);
+  return kSuccess;
+}
+
+std::uint64_t Communicator::number() const {
+  return (token_ ^ static_cast<std::uint64_t>(owner_)) * kScramble;
 }
 
 Result Communicator::launch(Plan* plan, cudaStream_t stream) {
@@ -106,9 +112,15 @@ Result Communicator::launch(Plan* plan, cudaStream_t stream) {
   configuration.gridDim = dim3(channels(*plan));
   configuration.blockDim = dim3(kThreads);
   configuration.stream = stream;
+  void* told = profile_launch_begins(*plan, stream);
+  // The worker deletes the plan when the kernel has ended.
+  const Plan before = *plan;
   const cudaError_t error =
       cudaLaunchKernelExC(&configuration, reinterpret_cast<const void*>(kernel), arguments);
-  return error == cudaSuccess ? kSuccess : kCudaError;
+  profile_launch_ends(told);
+  if (error != cudaSuccess) return kCudaError;
+  profile_plan(before);
+  return kSuccess;
 }
 
 void Communicator::queued(void* plan, Operation* operation, std::int64_t extra_ns) {
@@ -131,6 +143,7 @@ void Communicator::started(void* plan, Operation* operation, std::int64_t start_
 }
 
 void Communicator::close() {
+  close_profiler(profiler_);
   const std::lock_guard guard(mutex_);
   closed_ = true;
   changed_.notify_one();

@@ -20,6 +20,7 @@
 
 #include "core/remote.hpp"
 #include "nccl/plan.hpp"
+#include "nccl/profiler.hpp"
 #include "nccl/segment.hpp"
 
 namespace simgpu::nccl {
@@ -49,6 +50,9 @@ class Communicator {
 
   std::uint32_t rank() const { return rank_; }
   std::uint32_t ranks() const { return ranks_; }
+  // The same number on all ranks, as NCCL tells it to profilers and NVTX.
+  std::uint64_t number() const;
+  ProfilerContext& profiler() { return profiler_; }
   Result async_error() const { return static_cast<Result>(error_.load()); }
   static const RemoteKernel kRemote;
 
@@ -99,6 +103,7 @@ class Communicator {
   std::vector<std::uint64_t> received_;  // messages from each rank
   // The host's own.
   std::uint64_t splits_ = 0;
+  ProfilerContext profiler_;
 };
 
 }  // namespace simgpu::nccl

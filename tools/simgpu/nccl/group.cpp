@@ -18,6 +18,12 @@ Result Group::end() {
 }
 
 Result Group::add(Communicator& communicator, cudaStream_t stream, const Task& task) {
+  put(communicator, stream, task);
+  return depth_ > 0 ? kSuccess : flush();
+}
+
+void Group::put(Communicator& communicator, cudaStream_t stream, const Task& task) {
+  const ProfiledCall call(communicator, stream, task, depth_);
   const auto at = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
     return entry.communicator == &communicator && entry.stream == stream;
   });
@@ -26,7 +32,6 @@ Result Group::add(Communicator& communicator, cudaStream_t stream, const Task& t
   } else {
     entries_.push_back(Entry{&communicator, stream, new Plan{&communicator, {task}, false}});
   }
-  return depth_ > 0 ? kSuccess : flush();
 }
 
 Result Group::add(Communicator& entered) {
@@ -39,11 +44,13 @@ Result Group::flush() {
   for (Communicator* communicator : std::exchange(entered_, {})) {
     result = std::max(result, communicator->wait_complete());
   }
+  profile_group_end_begins();
   for (const Entry& entry : std::exchange(entries_, {})) {
     const Result launched = entry.communicator->launch(entry.plan, entry.stream);
     if (launched != kSuccess) delete entry.plan;
     result = std::max(result, launched);
   }
+  profile_group_end_ends();
   return result;
 }
 

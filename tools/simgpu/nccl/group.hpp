@@ -27,6 +27,7 @@ class Group {
     cudaStream_t stream;
     Plan* plan;
   };
+  void put(Communicator& communicator, cudaStream_t stream, const Task& task);
   Result flush();
 
   int depth_ = 0;

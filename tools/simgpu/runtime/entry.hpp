@@ -35,7 +35,7 @@ const char* symbol_of(const Params&) {
   return nullptr;
 }
 inline const char* kernel_symbol(const void* function) {
-  if (!listener_wants(kWantRuntimeApi)) return nullptr;
+  if (!listener_wants(kWantSymbols)) return nullptr;
   const Kernel* kernel = find_kernel(function);
   return kernel == nullptr ? nullptr : kernel->name.c_str();
 }

@@ -71,6 +71,21 @@ TEST(Notices, ACallIsToldWithItsIdsParametersAndResult) {
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice);
 }
 
+TEST(Notices, AFunctionThatWasTakenOutIsNotTold) {
+  Recording recording;
+  simgpu::set_wanted_call(simgpu::ApiDomain::runtime, CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020, false);
+  int device = -1;
+  EXPECT_EQ(cudaGetDevice(&device), cudaSuccess);
+  ASSERT_EQ(launch_timed(1000, nullptr), cudaSuccess);
+  simgpu::set_wanted_call(simgpu::ApiDomain::runtime, CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020, true);
+  EXPECT_EQ(cudaGetDevice(&device), cudaSuccess);
+  recording.finish();
+  const auto calls = recording.calls();
+  ASSERT_GE(calls.size(), 2U);
+  EXPECT_EQ(calls[0].function, "cudaLaunchKernel");
+  EXPECT_EQ(calls[1].function, "cudaGetDevice");
+}
+
 TEST(Notices, AKernelRecordHasTheShapeOfItsLaunch) {
   Recording recording;
   ASSERT_EQ(launch_timed(1000, nullptr, dim3(3, 2, 1), dim3(64, 2, 1)), cudaSuccess);

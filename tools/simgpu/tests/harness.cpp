@@ -140,7 +140,7 @@ Recording::Recording() {
   seen().calls.clear();
   simgpu::set_listener(&kListener);
   simgpu::set_wanted(simgpu::kWantRuntimeApi | simgpu::kWantDriverApi | simgpu::kWantOperations |
-                     simgpu::kWantSyncs | simgpu::kWantMemory);
+                     simgpu::kWantSyncs | simgpu::kWantMemory | simgpu::kWantSymbols);
 }
 
 Recording::~Recording() {

@@ -191,7 +191,7 @@ TEST(Callbacks, UnsubscribingEndsThemAndTheCoreIsAskedForNoMore) {
   in_own_process("", [] {
     const CUpti_SubscriberHandle handle = subscribe();
     ASSERT_EQ(cuptiEnableAllDomains(1, handle), CUPTI_SUCCESS);
-    EXPECT_EQ(wanted(), kWantRuntimeApi | kWantDriverApi | kWantSyncs | kWantResources);
+    EXPECT_EQ(wanted(), kWantRuntimeApi | kWantDriverApi | kWantSyncs | kWantResources | kWantSymbols);
     ASSERT_EQ(cuptiUnsubscribe(handle), CUPTI_SUCCESS);
     run_call(kMalloc);
     EXPECT_EQ(g_seen.size(), 0U);

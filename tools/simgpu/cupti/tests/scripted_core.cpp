@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scripted_core.hpp"
 
+#include <array>
 #include <atomic>
 #include <ctime>
 #include <utility>
@@ -11,6 +12,7 @@ namespace {
 
 std::atomic<const Listener*> g_listener{nullptr};
 std::atomic<std::uint32_t> g_wanted{0};
+std::array<std::array<std::atomic<bool>, 1024>, 2> g_unwanted_calls{};
 std::atomic<std::int64_t> g_now{0};
 std::atomic<std::uint32_t> g_correlation{0};
 std::atomic<std::uint64_t> g_operation{0};
@@ -21,14 +23,21 @@ const Listener* listening_for(std::uint32_t what) {
   return (g_wanted.load() & what) != 0 ? g_listener.load() : nullptr;
 }
 
+const Listener* listening_for_call(const Call& call) {
+  return wants_call(call.domain, call.cbid) ? g_listener.load() : nullptr;
+}
+
 }  // namespace
 
 void set_now(std::int64_t now_ns) { g_now.store(now_ns); }
 std::uint32_t wanted() { return g_wanted.load(); }
+bool wants_call(ApiDomain domain, std::uint32_t cbid) {
+  const std::uint32_t notice = domain == ApiDomain::runtime ? kWantRuntimeApi : kWantDriverApi;
+  return (g_wanted.load() & notice) != 0 && !g_unwanted_calls[static_cast<std::size_t>(domain)][cbid].load();
+}
 void on_deliver(std::function<void()> hook) { g_on_deliver = std::move(hook); }
 
 std::uint32_t run_call(const Call& call, const std::function<void(std::uint32_t)>& inside) {
-  const std::uint32_t notice = call.domain == ApiDomain::runtime ? kWantRuntimeApi : kWantDriverApi;
   int result = call.result;
   ApiCall notified{};
   notified.domain = call.domain;
@@ -37,19 +46,19 @@ std::uint32_t run_call(const Call& call, const std::function<void(std::uint32_t)
   notified.function_name = call.name;
   notified.params = call.params;
   notified.return_value = &result;
-  notified.symbol_name = call.symbol;
+  notified.symbol_name = (g_wanted.load() & kWantSymbols) != 0 ? call.symbol : nullptr;
   notified.context = reinterpret_cast<void*>(0x1000);
   notified.context_uid = 1;
   notified.start_ns = call.start_ns;
   const std::uint32_t outer = std::exchange(t_correlation, notified.correlation_id);
-  if (const Listener* table = listening_for(notice)) {
+  if (const Listener* table = listening_for_call(call)) {
     table->api_enter(notified);
   }
   if (inside) {
     inside(notified.correlation_id);
   }
   notified.end_ns = call.end_ns;
-  if (const Listener* table = listening_for(notice)) {
+  if (const Listener* table = listening_for_call(call)) {
     table->api_exit(notified);
   }
   t_correlation = outer;
@@ -108,6 +117,9 @@ void resource_changed(const ResourceRecord& resource) {
 
 void set_listener(const Listener* listener) noexcept { testing::g_listener.store(listener); }
 void set_wanted(std::uint32_t wanted) noexcept { testing::g_wanted.store(wanted); }
+void set_wanted_call(ApiDomain domain, std::uint32_t cbid, bool wanted) noexcept {
+  testing::g_unwanted_calls[static_cast<std::size_t>(domain)][cbid].store(!wanted);
+}
 
 void deliver_finished() {
   if (testing::g_on_deliver) {

@@ -19,6 +19,8 @@ void set_now(std::int64_t now_ns);
 
 /// The sum of Wanted that libcupti has asked for.
 std::uint32_t wanted();
+/// Whether it wants notices of calls of this function.
+bool wants_call(ApiDomain domain, std::uint32_t cbid);
 
 /// One API call from enter to exit, with `inside` in between. Notices that libcupti does not want
 /// are not sent, as the real core does. Returns the correlation id.

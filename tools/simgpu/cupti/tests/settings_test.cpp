@@ -55,6 +55,29 @@ TEST(Kinds, TheCoreIsAskedOnlyForWhatIsEnabled) {
   });
 }
 
+TEST(Kinds, TheCoreIsAskedOnlyForFunctionsThatAreRecordedOrCalledBack) {
+  in_own_process("", [] {
+    constexpr auto kGetDevice = CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020;
+    constexpr auto kLaunchKernel = CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000;
+    start();
+    EXPECT_FALSE(wants_call(ApiDomain::runtime, kLaunchKernel));
+    ASSERT_EQ(cuptiActivityEnableRuntimeApi(kLaunchKernel, 1), CUPTI_SUCCESS);
+    EXPECT_EQ(wanted(), kWantResources | kWantRuntimeApi);
+    EXPECT_TRUE(wants_call(ApiDomain::runtime, kLaunchKernel));
+    EXPECT_FALSE(wants_call(ApiDomain::runtime, kGetDevice));
+    EXPECT_FALSE(wants_call(ApiDomain::driver, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel));
+    CUpti_SubscriberHandle handle = nullptr;
+    ASSERT_EQ(cuptiSubscribe(&handle, [](void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {}, nullptr),
+              CUPTI_SUCCESS);
+    ASSERT_EQ(cuptiEnableCallback(1, handle, CUPTI_CB_DOMAIN_RUNTIME_API, kGetDevice), CUPTI_SUCCESS);
+    EXPECT_TRUE(wants_call(ApiDomain::runtime, kGetDevice));
+    ASSERT_EQ(cuptiUnsubscribe(handle), CUPTI_SUCCESS);
+    EXPECT_FALSE(wants_call(ApiDomain::runtime, kGetDevice));
+    ASSERT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME), CUPTI_SUCCESS);
+    EXPECT_TRUE(wants_call(ApiDomain::runtime, kGetDevice));
+  });
+}
+
 TEST(Attributes, DefaultsAreThoseOfTheHeader) {
   in_own_process("", [] {
     EXPECT_EQ(attribute<std::size_t>(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE), 3'200'000U);
