@@ -11,7 +11,7 @@ namespace {
 
 struct NullReplay : EngineCase {
   Intake in{options, names};
-  Replay replay{options, in.store, in.ties, in.labels};
+  Replay replay{options, in.store, in.ties, in.labels, in.samples};
   DeviceLedger ledger{0, device(0)};
 
   /// Three kernels that wait for their launches.
