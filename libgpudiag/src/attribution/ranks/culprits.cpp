@@ -85,6 +85,7 @@ class Search {
     std::vector<std::uint32_t> guilty;
     for (std::size_t k = 0; k < enough; ++k) guilty.push_back(cells_.ranks[k].second);
     drop_hidden(guilty, all);
+    if (guilty.size() > 1 && goes_round(guilty)) add_rest_of_round(guilty);
     name_ranks(guilty);
   }
 
@@ -131,6 +132,17 @@ class Search {
       all += own;
     }
     return all * 2 <= late_iterations(ranks).size() * 3;
+  }
+
+  // Whose turn cost little for once is one of them nevertheless.
+  void add_rest_of_round(std::vector<std::uint32_t>& guilty) const {
+    const DurationNs usual = cells_.ranks[guilty.size() / 2].first;
+    for (std::size_t k = guilty.size(); k < cells_.ranks.size() && cells_.ranks[k].first.ns * 3 >= usual.ns; ++k) {
+      guilty.push_back(cells_.ranks[k].second);
+      if (goes_round(guilty)) continue;
+      guilty.pop_back();
+      return;
+    }
   }
 
   void name_ranks(const std::vector<std::uint32_t>& guilty) {
@@ -279,18 +291,27 @@ class Search {
     blame_.culprits.push_back(std::move(culprit));
   }
 
-  // The ranks that all of the slow collectives have in common: who loses most time in them.
+  // The ranks that all kinds of slow collectives have in common: of each kind that a rank takes part in,
+  // how many are slow. Who merely shares a group with the guilty one has other groups that are not.
   std::vector<std::uint32_t> ends_of(const std::vector<bool>& slow) const {
-    std::vector<std::int64_t> lost(ranks_.size(), 0);
-    for (std::uint32_t m = 0; m < slow.size(); ++m) {
-      if (!slow[m]) continue;
-      for (const std::uint32_t id : table_.members_of(table_.matches[m]))
-        lost[table_.uses[id].rank] += lateness_.slower[m].ns;
-    }
-    const std::int64_t most = *std::max_element(lost.begin(), lost.end());
+    struct Seen {
+      std::uint32_t all = 0;
+      std::uint32_t slow = 0;
+    };
+    std::vector<std::map<std::uint32_t, Seen>> seen(ranks_.size());
+    for (std::uint32_t m = 0; m < slow.size(); ++m)
+      for (const std::uint32_t id : table_.members_of(table_.matches[m])) {
+        Seen& of = seen[table_.uses[id].rank][table_.matches[m].about];
+        ++of.all;
+        of.slow += slow[m] ? 1 : 0;
+      }
+    std::vector<double> score(ranks_.size(), 0);
+    for (std::size_t r = 0; r < score.size(); ++r)
+      for (const auto& [about, of] : seen[r]) score[r] += static_cast<double>(of.slow) / of.all;
+    const double most = *std::max_element(score.begin(), score.end());
     std::vector<std::uint32_t> ends;
-    for (std::uint32_t r = 0; r < lost.size(); ++r)
-      if (lost[r] * 10 >= most * 9) ends.push_back(r);
+    for (std::uint32_t r = 0; r < score.size(); ++r)
+      if (score[r] >= 0.9 * most) ends.push_back(r);
     return ends;
   }
 

@@ -48,7 +48,7 @@ struct Culprit {
 };
 
 /// What the joined graph says the job would take otherwise.
-struct WhatIf {
+struct JobWhatIf {
   DurationNs recorded;          ///< from the job's first collective to its last
   DurationNs without_culprits;
   DurationNs ideal;             ///< each rank as quick as the ranks of its role are on the median
@@ -56,7 +56,7 @@ struct WhatIf {
 
 struct Blame {
   std::vector<Culprit> culprits;  ///< by cost, falling
-  WhatIf what_if;
+  JobWhatIf what_if;
 };
 
 Blame find_culprits(std::span<const RankSummary> ranks, const JobTable& table, const ClockFit& clocks,

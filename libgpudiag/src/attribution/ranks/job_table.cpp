@@ -59,6 +59,9 @@ struct Key {
   }
 };
 
+/// Between two kernels that wait for each other on a stream a GPU takes a few microseconds.
+constexpr DurationNs kQueuedWithin = microseconds(20);
+
 class Builder {
  public:
   explicit Builder(std::span<const RankSummary> ranks) : ranks_{ranks} {}
@@ -118,6 +121,7 @@ class Builder {
     };
     std::unordered_map<std::uint32_t, std::uint32_t> used;  // how often each group, in the iteration
     last_waited_ = kNowhere;
+    std::vector<std::uint32_t> last_of_group(groups_.size(), kNowhere);
     for (const RankIteration& iteration : rank.iterations) {
       const std::uint32_t i = position_of(iteration.index);
       if (i < next) continue;  // an index that stands twice (a restart): the first one counts
@@ -131,14 +135,15 @@ class Builder {
         const std::uint32_t order = told ? use.sequence : used[group]++;
         const auto id = static_cast<std::uint32_t>(table_.uses.size());
         keys_.push_back({group, told || !marked ? kNowhere : i, order, id});
-        add_use(use, r, i, numbers.about[use.about]);
+        add_use(use, r, i, numbers.about[use.about], last_of_group[group]);
       }
     }
     if (n > 0) open_until(static_cast<std::uint32_t>(n - 1));
   }
 
   // What compute does not hide, the rank waited for; what came after it began from its end.
-  void add_use(const CollectiveUse& use, std::uint32_t rank, std::uint32_t iteration, std::uint32_t about) {
+  void add_use(const CollectiveUse& use, std::uint32_t rank, std::uint32_t iteration, std::uint32_t about,
+               std::uint32_t& before) {
     const auto id = static_cast<std::uint32_t>(table_.uses.size());
     JobUse made;
     made.arrival = use.arrival;
@@ -149,6 +154,12 @@ class Builder {
     made.about = about;
     std::uint32_t base = last_waited_;
     while (base != kNowhere && table_.uses[base].end > use.arrival) base = table_.uses[base].base;
+    // Right behind the operation before it on its stream: it had been asked for already.
+    if (before != kNowhere && use.arrival >= table_.uses[before].end && use.arrival - table_.uses[before].end <= kQueuedWithin) {
+      made.queued = true;
+      base = before;
+    }
+    before = id;
     made.base = base;
     if (base != kNowhere) made.work = use.arrival - table_.uses[base].end;
     table_.uses.push_back(made);

@@ -26,6 +26,8 @@ struct JobUse {
   std::uint32_t rank = 0;           ///< position in the span of summaries
   std::uint32_t iteration = 0;      ///< position in JobTable::indices
   std::uint32_t about = 0;          ///< in JobTable::abouts
+  /// It began when the operation of its group before it ended: when the rank was ready, nobody knows.
+  bool queued = false;
 };
 
 /// The uses that are one collective.

@@ -12,15 +12,10 @@ namespace {
 // In standard deviations. Of 8,192 ranks and 20 iterations chance reaches 4.5.
 constexpr double kBeyondChance = 6;
 
-struct RankLate {
-  DurationNs total;
-  bool any = false;
-};
-
 bool stands_out(const RankLateness& cell, DurationNs step) {
   const double least = kLeastLateShare * static_cast<double>(step.ns);
-  const auto sum = static_cast<double>(cell.sum.ns);
-  return sum > least && sum > kBeyondChance * cell.noise;
+  const auto most = static_cast<double>(cell.most.ns);
+  return most > least && most > kBeyondChance * cell.noise;
 }
 
 }  // namespace
@@ -44,13 +39,11 @@ LateCells find_late_cells(const JobTable& table, const Lateness& lateness, std::
       if (!is_comparable(table.iteration_of(r, i))) continue;
       const RankLateness& cell = lateness.cells[r * n + i];
       ++seen;
-      sum += static_cast<double>(cell.sum.ns);
+      sum += static_cast<double>(cell.most.ns);
       noise = std::hypot(noise, cell.noise);
       steps += static_cast<double>(lateness.step[i].ns);
       DurationNs late;
-      if (stands_out(cell, lateness.step[i])) late = cell.sum;
-      else if (static_cast<double>(cell.outliers.ns) > kLeastLateShare * static_cast<double>(lateness.step[i].ns))
-        late = cell.outliers;
+      if (stands_out(cell, lateness.step[i])) late = cell.most;
       found.late[r * n + i] = late;
       total += late;
     }
@@ -59,7 +52,7 @@ LateCells find_late_cells(const JobTable& table, const Lateness& lateness, std::
       total = {};
       for (std::size_t i = 0; i < n; ++i) {
         if (!is_comparable(table.iteration_of(r, i))) continue;
-        found.late[r * n + i] = std::max(DurationNs{1}, lateness.cells[r * n + i].sum);
+        found.late[r * n + i] = std::max(DurationNs{1}, lateness.cells[r * n + i].most);
         total += found.late[r * n + i];
       }
     }
@@ -73,7 +66,7 @@ LateCells find_late_cells(const JobTable& table, const Lateness& lateness, std::
 
 PatternOf pattern_of(const std::vector<std::size_t>& late, std::size_t seen) {
   if (late.empty()) return {};
-  if (late.size() * 10 >= seen * 7) return {LatePattern::kPersistent, 0};
+  if (late.size() * 10 >= seen * 6) return {LatePattern::kPersistent, 0};
   if (late.size() < 3) return {};
   std::vector<std::size_t> apart;
   for (std::size_t k = 1; k < late.size(); ++k) apart.push_back(late[k] - late[k - 1]);

@@ -15,8 +15,6 @@ constexpr double kSigmaOfMad = 1.4826;
 // Time stamps and launches scatter by this much whatever the work.
 constexpr double kLeastNoise = 2'000;
 constexpr double kLeastNoiseShare = 0.001;
-// A piece that stands out alone: among the millions of pieces of a large job none does by chance.
-constexpr double kOutlier = 6;
 
 std::int64_t median_of(std::vector<std::int64_t>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -47,15 +45,66 @@ class Meter {
     late_.excess.resize(table_.uses.size());
     late_.cells.resize(ranks_ * n);
     late_.step.resize(n);
-    for (const auto& members : roles_.members) measure_role(members);
+    own_.assign(table_.uses.size(), kUnknown);
+    for (std::size_t r = 0; r < ranks_; ++r) measure_own(r);
+    behind_.assign(table_.uses.size(), 0);
+    for (const auto& members : roles_.members) {
+      if (members.size() == 1) measure_alone(members.front());
+      else measure_role(members);
+    }
+    for (std::size_t r = 0; r < ranks_; ++r) spread_over_works(r);
     measure_steps();
     measure_transfers();
     return std::move(late_);
   }
 
  private:
+  static constexpr std::int64_t kUnknown = kTimeMin.ns;
+
   std::size_t first_use(std::size_t rank, std::size_t iteration) const {
     return table_.starts[rank * table_.iteration_count() + iteration];
+  }
+
+  // By use, the rank's own time since the last use of the iteration before: time in which it did not
+  // wait. Unknown where that is missing, or the use was queued.
+  void measure_own(std::size_t rank) {
+    const std::size_t n = table_.iteration_count();
+    const std::size_t begin = first_use(rank, 0);
+    const std::size_t end = table_.starts[(rank + 1) * n];
+    waits_.clear();
+    for (std::size_t k = begin; k < end; ++k) {
+      const JobUse& use = table_.uses[k];
+      if (use.exposed.ns > 0) waits_.push_back({use.end - use.exposed, use.end});
+    }
+    std::sort(waits_.begin(), waits_.end(), [](Interval a, Interval b) { return a.start < b.start; });
+    waited_.assign(1, 0);
+    std::size_t kept = 0;
+    for (const Interval& next : waits_) {
+      if (kept > 0 && next.start <= waits_[kept - 1].end) waits_[kept - 1].end = std::max(waits_[kept - 1].end, next.end);
+      else waits_[kept++] = next;
+    }
+    waits_.resize(kept);
+    for (const Interval& wait : waits_) waited_.push_back(waited_.back() + wait.length().ns);
+    std::int64_t anchor = kUnknown;
+    for (std::size_t i = 0; i < n; ++i) {
+      std::int64_t next_anchor = kUnknown;
+      for (std::size_t k = first_use(rank, i); k < first_use(rank, i) + table_.uses_of(rank, i).size(); ++k) {
+        const JobUse& use = table_.uses[k];
+        if (use.queued) continue;
+        const std::int64_t own = own_until(use.arrival);
+        if (anchor != kUnknown) own_[k] = own - anchor;
+        next_anchor = own;
+      }
+      anchor = next_anchor;
+    }
+  }
+
+  std::int64_t own_until(TimePoint t) const {
+    const auto after = std::upper_bound(waits_.begin(), waits_.end(), t, [](TimePoint at, const Interval& wait) { return at < wait.start; });
+    const auto passed = static_cast<std::size_t>(after - waits_.begin());
+    std::int64_t waited = waited_[passed];
+    if (passed > 0 && waits_[passed - 1].end > t) waited -= (waits_[passed - 1].end - t).ns;
+    return t.ns - waited;
   }
 
   /// Ranks of the role whose uses in the iteration are those of most of them.
@@ -73,78 +122,78 @@ class Meter {
   }
 
   void measure_role(const std::vector<std::uint32_t>& members) {
-    if (members.size() == 1) return measure_alone(members.front());
-    // Of each place in the iteration, its noise in the iterations so far, whose median is the noise.
+    // Of each place in the iteration its scatter, iteration by iteration; the median is the noise.
     std::map<std::size_t, std::vector<std::int64_t>> spreads;
-    struct Cell {
-      std::size_t iteration;
-      std::vector<std::uint32_t> ranks;
-    };
-    std::vector<Cell> cells;
-    std::map<std::pair<std::size_t, std::size_t>, std::int64_t> middles;
+    std::vector<std::vector<std::uint32_t>> compared(table_.iteration_count());
+    std::vector<std::vector<std::int64_t>> middles(table_.iteration_count());
     std::vector<std::int64_t> values;
     std::vector<std::int64_t> scratch;
     for (std::size_t i = 0; i < table_.iteration_count(); ++i) {
-      Cell cell{i, comparable(members, i)};
-      if (cell.ranks.size() < 2) continue;
-      const std::size_t places = table_.uses_of(cell.ranks.front(), i).size();
+      compared[i] = comparable(members, i);
+      if (compared[i].size() < 2) continue;
+      const std::size_t places = table_.uses_of(compared[i].front(), i).size();
+      middles[i].assign(places, kUnknown);
       for (std::size_t p = 0; p < places; ++p) {
         values.clear();
-        for (const std::uint32_t r : cell.ranks)
-          if (const JobUse& use = table_.uses[first_use(r, i) + p]; use.base != kNowhere) values.push_back(use.work.ns);
+        for (const std::uint32_t r : compared[i])
+          if (const std::int64_t own = own_[first_use(r, i) + p]; own != kUnknown) values.push_back(own);
         if (values.size() < 2) continue;
-        const std::int64_t middle = ordinary(values);
-        middles[{i, p}] = middle;
+        const std::int64_t middle = middles[i][p] = ordinary(values);
         if (values.size() > 2) spreads[p].push_back(spread_around(middle, values, scratch));
       }
-      cells.push_back(std::move(cell));
     }
     std::map<std::size_t, double> noise;
     for (auto& [place, of] : spreads) noise[place] = kSigmaOfMad * static_cast<double>(median_of(of));
-    for (const Cell& cell : cells)
-      for (const std::uint32_t r : cell.ranks) {
-        const std::size_t first = first_use(r, cell.iteration);
-        const std::size_t places = table_.uses_of(r, cell.iteration).size();
-        for (std::size_t p = 0; p < places; ++p) {
-          const auto middle = middles.find({cell.iteration, p});
-          if (middle == middles.end() || table_.uses[first + p].base == kNowhere) continue;
-          note(first + p, middle->second, noise[p]);
-        }
+    for (std::size_t i = 0; i < compared.size(); ++i)
+      for (std::size_t p = 0; p < middles[i].size(); ++p) {
+        if (middles[i][p] == kUnknown) continue;
+        for (const std::uint32_t r : compared[i]) note(first_use(r, i) + p, middles[i][p], noise[p]);
       }
   }
 
   // Nobody to be compared with: its own other iterations.
   void measure_alone(std::uint32_t rank) {
     std::map<std::size_t, std::vector<std::int64_t>> history;
-    for (std::size_t i = 0; i < table_.iteration_count(); ++i) {
-      const auto uses = table_.uses_of(rank, i);
-      for (std::size_t p = 0; p < uses.size(); ++p)
-        if (uses[p].base != kNowhere) history[p].push_back(uses[p].work.ns);
-    }
+    for (std::size_t i = 0; i < table_.iteration_count(); ++i)
+      for (std::size_t p = 0; p < table_.uses_of(rank, i).size(); ++p)
+        if (const std::int64_t own = own_[first_use(rank, i) + p]; own != kUnknown) history[p].push_back(own);
     std::vector<std::int64_t> scratch;
-    std::map<std::size_t, std::pair<std::int64_t, double>> usual;
     for (auto& [place, values] : history) {
       if (values.size() < 3) continue;
       const std::int64_t middle = median_of(values);
-      usual[place] = {middle, kSigmaOfMad * static_cast<double>(spread_around(middle, values, scratch))};
-    }
-    for (std::size_t i = 0; i < table_.iteration_count(); ++i) {
-      const std::size_t first = first_use(rank, i);
-      for (const auto& [place, of] : usual)
-        if (place < table_.uses_of(rank, i).size() && table_.uses[first + place].base != kNowhere)
-          note(first + place, of.first, of.second);
+      const double noise = kSigmaOfMad * static_cast<double>(spread_around(middle, values, scratch));
+      for (std::size_t i = 0; i < table_.iteration_count(); ++i)
+        if (place < table_.uses_of(rank, i).size()) note(first_use(rank, i) + place, middle, noise);
     }
   }
 
   void note(std::size_t id, std::int64_t usual, double noise) {
+    if (own_[id] == kUnknown) return;
     const JobUse& use = table_.uses[id];
     noise = std::max({noise, kLeastNoise, kLeastNoiseShare * static_cast<double>(std::max<std::int64_t>(0, usual))});
-    const DurationNs excess{use.work.ns - usual};
-    late_.excess[id] = excess;
+    behind_[id] = own_[id] - usual;
     RankLateness& cell = late_.cells[use.rank * table_.iteration_count() + use.iteration];
-    cell.sum += excess;
-    cell.noise = std::hypot(cell.noise, noise);
-    if (static_cast<double>(excess.ns) > kOutlier * noise) cell.outliers += excess;
+    if (cell.noise > 0 && behind_[id] <= cell.most.ns) return;
+    cell.most = {behind_[id]};
+    cell.noise = noise;
+  }
+
+  // Between what it last waited for and a use a rank fell behind by the difference of the two.
+  void spread_over_works(std::size_t rank) {
+    const std::size_t n = table_.iteration_count();
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t first = first_use(rank, i);
+      const std::size_t count = table_.uses_of(rank, i).size();
+      for (std::size_t k = first; k < first + count; ++k) {
+        const JobUse& use = table_.uses[k];
+        if (use.base == kNowhere || own_[k] == kUnknown) continue;
+        std::int64_t before = 0;
+        if (use.base >= first)  // what it was behind by when it went on from there
+          for (std::size_t b = first; b < k && table_.uses[b].arrival < table_.uses[use.base].end; ++b)
+            if (own_[b] != kUnknown) before = behind_[b];
+        late_.excess[k] = {behind_[k] - before};
+      }
+    }
   }
 
   // From the last end of one iteration's uses to that of the next where there is one before; else the
@@ -218,6 +267,10 @@ class Meter {
   const Roles& roles_;
   std::size_t ranks_;
   Lateness late_;
+  std::vector<std::int64_t> own_;     // by use
+  std::vector<std::int64_t> behind_;  // by use
+  std::vector<Interval> waits_;       // of the rank in hand
+  std::vector<std::int64_t> waited_;  // before each of them
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flow: sources -> record -> timeline -> [attribution] -> report.
-// How much longer each rank took from one collective to the next than the ranks of its role did, and
-// each collective's transfer than those like it. Measured on a rank's own clock, from the end of what
-// it last waited for: whoever only waited is not late. Inside of the comparison of ranks.
+// How far each rank was behind the ranks of its role at each collective, and each collective's transfer
+// behind those like it. What counts is a rank's own time, in which it did not wait for communication:
+// whoever only waited is not late. Inside of the comparison of ranks.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,14 @@ namespace gpudiag {
 
 /// Of one rank in one iteration.
 struct RankLateness {
-  DurationNs sum;       ///< of all its work against its role, of either sign
-  DurationNs outliers;  ///< of the pieces that stand out alone
-  double noise = 0;     ///< standard deviation of `sum` where nothing is wrong, in ns
+  DurationNs most;      ///< the furthest it was behind its role by its own work, at any of its uses
+  double noise = 0;     ///< standard deviation at that place where nothing is wrong, in ns
 };
 
 struct Lateness {
-  std::vector<DurationNs> excess;     ///< by use: of its work; 0 where it has nothing to be compared with
+  /// By use: how much of its `work` the ranks of its role did not need; 0 where it has nothing to be
+  /// compared with.
+  std::vector<DurationNs> excess;
   std::vector<DurationNs> transfer;   ///< by match: from its last arrival to its end
   std::vector<DurationNs> slower;     ///< by match: than those like it; of either sign
   std::vector<double> transfer_noise; ///< by match
