@@ -31,7 +31,8 @@ class Options(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("enabled", ctypes.c_char_p), ("log", ctypes.c_char_p),
                 ("dir", ctypes.c_char_p), ("record", ctypes.c_char_p), ("callbacks", ctypes.c_char_p),
                 ("nvtx", ctypes.c_char_p), ("ranges", ctypes.c_char_p), ("iteration", ctypes.c_char_p),
-                ("cupti", ctypes.c_char_p), ("budget", ctypes.c_double), ("rank", ctypes.c_int32)]
+                ("cupti", ctypes.c_char_p), ("budget", ctypes.c_double), ("rank", ctypes.c_int32),
+                ("watch", ctypes.c_char_p)]
 
 
 class Iteration(ctypes.Structure):

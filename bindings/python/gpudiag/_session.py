@@ -14,8 +14,8 @@ from typing import Any, Callable, Dict, List, Optional
 from . import _native, _state
 from ._loop import loop
 
-_TEXT = ("enabled", "log", "dir", "record", "callbacks", "nvtx", "ranges", "iteration", "cupti")
-_SWITCHES = ("enabled", "record", "nvtx", "callbacks")
+_TEXT = ("enabled", "log", "dir", "record", "callbacks", "nvtx", "ranges", "iteration", "cupti", "watch")
+_SWITCHES = ("enabled", "record", "nvtx", "callbacks", "watch")
 
 
 def checked_options(options: Dict[str, Any]) -> Dict[str, Any]:

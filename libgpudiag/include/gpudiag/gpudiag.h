@@ -85,6 +85,7 @@ typedef struct gpudiag_options {
   const char* cupti;       /**< path of libcupti */
   double budget;           /**< percent of host time that gpudiag may take */
   int32_t rank;            /**< rank of this process in the job */
+  const char* watch;       /**< "on", "off": look at the job's threads while gaps are long */
 } gpudiag_options;
 
 /** Sets every field to "not said". `size` is sizeof(gpudiag_options). */

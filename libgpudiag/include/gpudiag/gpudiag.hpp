@@ -61,6 +61,7 @@ struct Options {
   std::optional<std::string> cupti;      ///< path of libcupti
   std::optional<double> budget;          ///< percent of host time that gpudiag may take
   std::optional<std::int32_t> rank;      ///< rank of this process in the job
+  std::optional<std::string> watch;      ///< "on", "off"
 };
 
 /// Starts the process's session, or joins the one that is there. See gpudiag_start().
@@ -79,6 +80,7 @@ inline gpudiag_status start(const Options& options = {}) noexcept {
   c_options.cupti = text(options.cupti);
   if (options.budget) c_options.budget = *options.budget;
   if (options.rank) c_options.rank = *options.rank;
+  c_options.watch = text(options.watch);
   return gpudiag_start(&c_options);
 }
 

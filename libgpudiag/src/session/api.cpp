@@ -83,6 +83,7 @@ OptionOverrides overrides_of(const gpudiag_options& options) {
   set("GPUDIAG_RANGES", options.ranges);
   set("GPUDIAG_ITERATION", options.iteration);
   set("GPUDIAG_CUPTI", options.cupti);
+  set("GPUDIAG_WATCH", options.watch);
   if (options.budget >= 0) overrides.emplace("GPUDIAG_BUDGET", fmt::format("{}", options.budget));
   if (options.rank >= 0) overrides.emplace("GPUDIAG_RANK", fmt::format("{}", options.rank));
   return overrides;

@@ -34,6 +34,11 @@ constexpr std::size_t kStackBytes = 1u << 20;
 
 thread_local bool t_own_thread = false;  ///< a session's drain thread
 
+/// Both clocks are CLOCK_MONOTONIC.
+std::chrono::steady_clock::time_point steady_time(TimePoint at) {
+  return std::chrono::steady_clock::time_point{std::chrono::nanoseconds{at.ns}};
+}
+
 std::string host_name() {
   char name[256] = {};
   return gethostname(name, sizeof name - 1) == 0 ? name : "";
@@ -188,17 +193,25 @@ void LiveSession::drain() {
 
 void LiveSession::drain_until_stopped() {
   auto next_flush = std::chrono::steady_clock::now();
+  auto next_round = next_flush;
   for (;;) {
     const auto at = std::chrono::steady_clock::now();
-    const bool flush = at >= next_flush;
-    if (flush) next_flush = at + kFlushPeriod;
-    pipeline_->round(flush);
+    if (at >= next_round) {
+      const bool flush = at >= next_flush;
+      if (flush) next_flush = at + kFlushPeriod;
+      pipeline_->round(flush);
+      next_round = std::chrono::steady_clock::now() + (pipeline_->logs_busy() ? kBusyLogPeriod : kLogPeriod);
+    }
     follow_asides();
+    pipeline_->look();
     std::unique_lock lock{wake_};
     if (stop_asked_) return;
-    if (pipeline_->backlog()) continue;
-    changed_.wait_for(lock, pipeline_->logs_busy() ? kBusyLogPeriod : kLogPeriod,
-                      [this] { return stop_asked_ || resume_asked_ || is_aside_ != (asides_ > 0); });
+    if (pipeline_->backlog()) {
+      next_round = {};
+      continue;
+    }
+    changed_.wait_until(lock, std::min(next_round, steady_time(pipeline_->look_due())),
+                        [this] { return stop_asked_ || resume_asked_ || is_aside_ != (asides_ > 0); });
     if (stop_asked_) return;
   }
 }

@@ -24,6 +24,8 @@ constexpr std::array kTable{
                "CUPTI's callback API for blocking calls and allocations: auto takes the one subscriber only where "
                "it is free and no torch is loaded, off never asks for it. The ledger needs none."},
     OptionSpec{"GPUDIAG_NVTX", "on|off", "on", "Listens to NVTX ranges and marks."},
+    OptionSpec{"GPUDIAG_WATCH", "on|off", "on",
+               "Looks at the job's threads and worker processes while gaps are long, to say what held them up."},
     OptionSpec{"GPUDIAG_RANGES", "REGEX=CAUSE[:SUB_CAUSE][;...]", "",
                "What range names mean, before the built-in table: a cause of idle time, or `iteration`."},
     OptionSpec{"GPUDIAG_ITERATION", "REGEX", "", "Ranges whose names match are iterations."},
@@ -152,6 +154,7 @@ Settings read_settings(const std::map<std::string, std::string, std::less<>>& ov
   settings.callbacks = reader.choose<Choice>(
       "GPUDIAG_CALLBACKS", Choice::kAuto, {{"auto", Choice::kAuto}, {"on", Choice::kOn}, {"off", Choice::kOff}});
   settings.nvtx = reader.on_off("GPUDIAG_NVTX", true);
+  settings.watch = reader.on_off("GPUDIAG_WATCH", true);
   read_rules(reader, settings);
   settings.iteration = reader.text("GPUDIAG_ITERATION").value_or("");
   settings.cupti = reader.text("GPUDIAG_CUPTI").value_or("");

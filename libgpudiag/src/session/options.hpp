@@ -38,6 +38,7 @@ struct Settings {
   bool record = false;
   Choice callbacks = Choice::kAuto;
   bool nvtx = true;
+  bool watch = true;
   std::vector<std::string> ranges;
   std::string iteration;
   std::string cupti;

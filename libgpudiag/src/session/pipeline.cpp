@@ -80,7 +80,13 @@ Pipeline::Pipeline(const Settings& settings, const SessionInfo& info, NameTable&
       info_{info},
       ranges_{settings.ranges, settings.iteration, names},
       engine_{engine_options(settings), names,
-              [this](const IterationLedger& ledger) { outputs_.iteration(ledger, now()); }},
+              [this](const IterationLedger& ledger) {
+                const TimePoint at = now();
+                outputs_.iteration(ledger, at);
+                watcher_.iteration(ledger, at);
+              }},
+      watcher_{intake_, [this](std::string_view text) { return live_names_.intern(text); }, started},
+      watching_{settings.watch},
       budget_{settings.budget_percent, processors()},
       started_{started},
       last_quality_{started},
@@ -106,6 +112,7 @@ Pipeline::Pipeline(const Settings& settings, const SessionInfo& info, NameTable&
 void Pipeline::Intake::add(const Record& record) {
   if (record.kind == RecordKind::kOwn && record.end > record.start) pipeline_.own_ += record.end - record.start;
   if (record.is_operation()) pipeline_.meet_device(record.device);
+  if (record.kind == RecordKind::kApiCall) pipeline_.watcher_.call(record.thread, record.end);
   // Beside hundreds of threads a round may take longer than the margin, and what comes last in it is of
   // after it began.
   if (record.end > pipeline_.believed_until_) pipeline_.believe_until(now());
@@ -134,6 +141,7 @@ void Pipeline::round(bool flush) {
     source_.start_late();
     check_taken(asked);
     emit_gap(asked);
+    watcher_.tick(asked);
     tick(std::min(source_.delivered_until(asked), watch_.trusted_until()));
     check_self(asked);
     check_budget(asked);
@@ -142,6 +150,14 @@ void Pipeline::round(bool flush) {
   outputs_.poll(now());
   if (recording_ && flush) recording_->flush();
   outputs_.flush();
+}
+
+void Pipeline::look() {
+  if (!watching_ || aside_.open()) return;
+  const TimePoint at = now();
+  if (at < watcher_.due()) return;
+  believe_until(at);
+  watcher_.look(at);
 }
 
 void Pipeline::believe_until(TimePoint at) {

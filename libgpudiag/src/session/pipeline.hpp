@@ -17,6 +17,7 @@
 #include "session/live_names.hpp"
 #include "session/outputs.hpp"
 #include "sources/cupti/source.hpp"
+#include "sources/host/watcher.hpp"
 #include "sources/sanitizer.hpp"
 #include "timeline/range_table.hpp"
 
@@ -32,6 +33,10 @@ class Pipeline {
   /// Takes what has come. With `flush`, what CUPTI has finished is asked for first, and time-outs run.
   void round(bool flush);
   bool backlog() const { return source_.backlog(); }
+  /// Looks at what the job's threads do, where a gap is long and a look is due. Between rounds too.
+  void look();
+  /// When the next look is due; kTimeMax: not until a round has found a reason.
+  TimePoint look_due() const { return watching_ ? watcher_.due() : kTimeMax; }
   /// The threads' logs had so much in the last round that they should be looked at sooner than usual.
   bool logs_busy() const { return logs_busy_; }
   /// Nothing will follow: disables the source, waits for what is still with the driver, until
@@ -95,6 +100,8 @@ class Pipeline {
   Fork fork_{*this};
   Sanitizer sanitizer_{fork_};
   Intake intake_{*this};
+  Watcher watcher_;
+  bool watching_;
   Budget budget_;
   TimePoint started_;
   TimePoint believed_until_;

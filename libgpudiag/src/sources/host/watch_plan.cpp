@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sources/host/watch_plan.hpp"
+
+#include <algorithm>
+
+namespace gpudiag {
+namespace {
+
+// A job's rhythm may pause (an evaluation, a checkpoint) without having changed.
+constexpr DurationNs kWatchedFor = seconds(5);
+// Calls come with the flushes of 200 ms: after this time without one there was none.
+constexpr DurationNs kSilence = milliseconds(300);
+// Four looks tell what most of a gap was.
+constexpr std::int64_t kLooksPerGap = 4;
+// Below this share of wall nobody would act on what is found.
+constexpr std::int64_t kLeastShare = 100;  // one in so many
+constexpr std::size_t kThreads = 4;
+
+DurationNs clamped(DurationNs period) { return std::clamp(period, kShortestPeriod, kLongestPeriod); }
+
+/// Host time that somebody may explain. Our own never is.
+bool is_explained_by_looks(const Evidence& evidence) {
+  if (evidence.cause != Cause::kHost && evidence.cause != Cause::kDataLoading) return false;
+  return evidence.charged > DurationNs{} && evidence.sub_cause != SubCause::kGarbageCollection &&
+         evidence.sub_cause != SubCause::kCompile && evidence.what != "gpudiag";
+}
+
+}  // namespace
+
+void WatchPlan::watch(ThreadId thread, DurationNs period, TimePoint until) {
+  const auto known = std::find_if(watched_.begin(), watched_.end(),
+                                  [&](const Watched& other) { return other.thread == thread; });
+  if (known != watched_.end()) {
+    known->period = period;
+    known->until = std::max(known->until, until);
+  } else if (watched_.size() < kThreads) {
+    watched_.push_back({thread, period, until});
+  }
+}
+
+void WatchPlan::iteration(const IterationLedger& ledger, TimePoint at) {
+  for (const Evidence& evidence : ledger.evidence) {
+    if (!is_explained_by_looks(evidence)) continue;
+    const DurationNs mean{evidence.host.ns / static_cast<std::int64_t>(std::max<std::uint64_t>(1, evidence.count))};
+    if (mean < kLongGap || evidence.charged.ns * kLeastShare < ledger.wall.ns) continue;
+    // A long iteration comes again as late as it did.
+    const TimePoint until = at + std::max(kWatchedFor, ledger.wall + ledger.wall);
+    watch(evidence.thread, clamped({mean.ns / kLooksPerGap}), until);
+    if (evidence.cause == Cause::kDataLoading) workers_until_ = std::max(workers_until_, until);
+  }
+}
+
+void WatchPlan::tick(TimePoint at) {
+  std::erase_if(watched_, [&](const Watched& watched) { return watched.until <= at; });
+  if (last_call_ == kTimeMin || at - last_call_ < kSilence) return;
+  // A job that has stopped using the GPU is looked at less and less often.
+  const DurationNs silent = at - last_call_;
+  const DurationNs period = std::min(seconds(1), std::max(kLongestPeriod, DurationNs{silent.ns / 40}));
+  if (std::none_of(watched_.begin(), watched_.end(),
+                   [&](const Watched& other) { return other.thread == last_thread_ && other.period <= period; }))
+    watch(last_thread_, period, at + period + kSilence);
+  workers_until_ = std::max(workers_until_, at + kSilence);
+}
+
+std::optional<DurationNs> WatchPlan::period() const {
+  std::optional<DurationNs> shortest;
+  for (const Watched& watched : watched_)
+    if (!shortest || watched.period < *shortest) shortest = watched.period;
+  return shortest;
+}
+
+}  // namespace gpudiag
