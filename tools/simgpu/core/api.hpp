@@ -83,7 +83,7 @@ int run_call(EntryPoint& entry, const void* params, const char* symbol, Body&& b
   thread.correlation_id = outer_id;
   thread.function = outer;
   Engine& engine = Engine::get();
-  if (engine.has_finished()) engine.deliver(false);
+  if (engine.should_deliver()) engine.deliver(false);
   return result;
 }
 

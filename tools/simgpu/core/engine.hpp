@@ -55,8 +55,11 @@ class Engine {
   }
   // Hands retired operations to the listener and the truth. Call without the lock.
   void deliver(bool wait_for_others);
-  // Whether retired operations wait for deliver(). Relaxed: a hint.
-  bool has_finished() const { return finished_count_.load(std::memory_order_relaxed) != 0; }
+  // Whether so many retired operations wait for deliver() that a call should see to it, which takes
+  // three locks. A listener that cannot wait asks by deliver_finished(). Relaxed: a hint.
+  bool should_deliver() const {
+    return finished_count_.load(std::memory_order_relaxed) >= kDeliveredAtOnce;
+  }
 
   // [locked] Whether it has ended by now.
   static bool done(const Operation* operation, std::int64_t now_ns) {
@@ -98,6 +101,8 @@ class Engine {
   void finish(Operation* operation);
   void deliver_one(Operation& operation);
   std::int64_t wait_until_resolved(Lock& lock, Operation* operation);
+
+  static constexpr std::uint32_t kDeliveredAtOnce = 32;
 
   std::mutex mutex_;
   std::mutex delivery_mutex_;       // one deliverer at a time; never taken under mutex_

@@ -5,8 +5,10 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "nccl/group.hpp"
+#include "nccl/nvtx_ranges.hpp"
 
 using namespace simgpu::nccl;
 
@@ -37,6 +39,8 @@ std::optional<ReductionRule> rule_of(int reduction) {
 
 Result submit(Communicator* communicator, cudaStream_t stream, TaskKind kind, const void* input,
               void* output, std::size_t count, DataType type, int peer, int reduction = kSum) {
+  const std::string function = std::string("nccl") + profiler_function(kind);
+  const NvtxRange range(function.c_str(), communicator, kind, count, type, peer, reduction);
   if (!Communicator::valid(communicator)) return kInvalidArgument;
   if (element_bytes(type) == 0) return kInvalidArgument;
   if (peer < 0 || static_cast<std::uint32_t>(peer) >= communicator->ranks()) {
@@ -119,11 +123,13 @@ SIMGPU_EXPORT Result ncclRedOpCreatePreMulSum(int* reduction, const void* scalar
 SIMGPU_EXPORT Result ncclRedOpDestroy(int reduction, Communicator* communicator);
 
 Result ncclGroupStart() {
+  const NvtxRange range("ncclGroupStart");
   Group::of_thread().start();
   return kSuccess;
 }
 
 Result ncclGroupEnd() {
+  const NvtxRange range("ncclGroupEnd");
   return Group::of_thread().end();
 }
 

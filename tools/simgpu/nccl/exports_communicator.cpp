@@ -8,6 +8,7 @@
 #include <random>
 
 #include "nccl/group.hpp"
+#include "nccl/nvtx_ranges.hpp"
 
 using namespace simgpu::nccl;
 
@@ -24,7 +25,8 @@ Result fail(Result result, const char* text) {
   return result;
 }
 
-Result init(Communicator** out, int ranks, UniqueId id, int rank) {
+Result init(const char* function, Communicator** out, int ranks, UniqueId id, int rank) {
+  NvtxRange range(function);
   if (out == nullptr) return fail(kInvalidArgument, "no place for the communicator");
   if (ranks < 1 || rank < 0 || rank >= ranks) return fail(kInvalidArgument, "rank out of range");
   // As the real one: it needs a device.
@@ -36,6 +38,7 @@ Result init(Communicator** out, int ranks, UniqueId id, int rank) {
                           static_cast<std::uint32_t>(rank));
   if (communicator == nullptr) return fail(kSystemError, "no shared memory, or the rank is taken");
   *out = communicator;
+  range.made(*communicator);
   return Group::of_thread().add(*communicator);
 }
 
@@ -107,17 +110,17 @@ Result ncclGetUniqueId(UniqueId* id) {
 }
 
 Result ncclCommInitRank(Communicator** out, int ranks, UniqueId id, int rank) {
-  return init(out, ranks, id, rank);
+  return init("ncclCommInitRank", out, ranks, id, rank);
 }
 
 Result ncclCommInitRankConfig(Communicator** out, int ranks, UniqueId id, int rank, void*) {
-  return init(out, ranks, id, rank);
+  return init("ncclCommInitRankConfig", out, ranks, id, rank);
 }
 
 Result ncclCommInitRankScalable(Communicator** out, int ranks, int rank, int id_count,
                                 UniqueId* ids, void*) {
   if (id_count < 1 || ids == nullptr) return kInvalidArgument;
-  return init(out, ranks, ids[0], rank);
+  return init("ncclCommInitRankScalable", out, ranks, ids[0], rank);
 }
 
 Result ncclCommInitAll(Communicator** out, int count, const int* devices) {
@@ -131,7 +134,7 @@ Result ncclCommInitAll(Communicator** out, int count, const int* devices) {
   Result result = kSuccess;
   for (int rank = 0; rank < count && result == kSuccess; ++rank) {
     const int device = devices == nullptr ? rank : devices[rank];
-    result = cudaSetDevice(device) == cudaSuccess ? init(&out[rank], count, id, rank)
+    result = cudaSetDevice(device) == cudaSuccess ? init("ncclCommInitRank", &out[rank], count, id, rank)
                                                   : fail(kCudaError, "no such device");
   }
   const Result ended = group.end();
@@ -142,7 +145,9 @@ Result ncclCommInitAll(Communicator** out, int count, const int* devices) {
 Result ncclCommSplit(Communicator* communicator, int color, int key, Communicator** out, void*) {
   if (!Communicator::valid(communicator) || out == nullptr) return kInvalidArgument;
   if (color < kSplitNoColor) return fail(kInvalidArgument, "negative colour");
+  NvtxRange range("ncclCommSplit");
   if (const Result result = communicator->split(color, key, out)) return result;
+  if (*out != nullptr) range.split_off(**out, *communicator, color, key);
   return *out == nullptr ? kSuccess : Group::of_thread().add(**out);
 }
 
@@ -151,6 +156,7 @@ Result ncclCommFinalize(Communicator* communicator) {
 }
 
 Result ncclCommDestroy(Communicator* communicator) {
+  const NvtxRange range("ncclCommDestroy");
   if (communicator == nullptr) return kSuccess;
   if (!Communicator::valid(communicator)) return kInvalidArgument;
   communicator->close();

@@ -14,7 +14,7 @@ namespace simgpu::nccl {
 namespace {
 
 // NCCL's numbers of its schemas.
-constexpr std::uint64_t kFirst = NVTX_PAYLOAD_ENTRY_TYPE_SCHEMA_ID_STATIC_START;
+constexpr std::uint64_t kFirst = NVTX_PAYLOAD_SCHEMA_ID_STATIC_START;
 enum Schema : std::uint64_t {
   kInitRank = kFirst + 0,
   kAllGather = kFirst + 4,
@@ -86,7 +86,11 @@ void push(const char* function, const nvtxPayloadData_t* payload) {
   event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
   event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
   event.message.registered = registered(function);
-  if (payload != nullptr) NVTX_PAYLOAD_EVTATTR_SET(event, *payload);
+  if (payload != nullptr) {
+    event.payloadType = NVTX_PAYLOAD_TYPE_EXT;
+    event.reserved0 = 1;
+    event.payload.ullValue = reinterpret_cast<std::uintptr_t>(payload);
+  }
   nvtxDomainRangePushEx(domain(), &event);
 }
 
@@ -133,11 +137,11 @@ NvtxRange::NvtxRange(const char* function, const Communicator* communicator, Tas
   const std::uint64_t bytes = count * element_bytes(type);
   switch (kind) {
     case TaskKind::all_gather:
-    case TaskKind::all_to_all: return push_with(function, kind, Sized{number, bytes});
+    case TaskKind::all_to_all: push_with(function, kind, Sized{number, bytes}); break;
     case TaskKind::all_reduce:
-    case TaskKind::reduce_scatter: return push_with(function, kind, SizedWithNumber{number, bytes, reduction});
-    case TaskKind::reduce: return push_with(function, kind, SizedReduce{number, bytes, peer, reduction});
-    default: return push_with(function, kind, SizedWithNumber{number, bytes, peer});
+    case TaskKind::reduce_scatter: push_with(function, kind, SizedWithNumber{number, bytes, reduction}); break;
+    case TaskKind::reduce: push_with(function, kind, SizedReduce{number, bytes, peer, reduction}); break;
+    default: push_with(function, kind, SizedWithNumber{number, bytes, peer});
   }
 }
 
