@@ -72,7 +72,9 @@ void name_loading(Piece& piece, const std::optional<ThreadTimes>& seen, const Ho
     if (own != SubCause::kNone) sub_cause = own;
     return;
   }
-  const bool works = seen && most_of(seen->times.running, length);
+  // Where others want the processors too it works and waits for one by turns.
+  const bool works = seen && most_of(seen->times.running + seen->times.queued, length) &&
+                     seen->times.running.ns * 4 > length.ns;
   const auto workers = samples.workers_in(piece.start, piece.end);
   if (!workers) {
     if (own != SubCause::kNone) sub_cause = own;

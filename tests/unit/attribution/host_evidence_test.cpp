@@ -205,6 +205,13 @@ TEST_F(HostEvidence, AThreadThatWorksOnABatchWhoseWorkersRestUnpicklesIt) {
   EXPECT_EQ(charged_most().sub_cause, SubCause::kUnpickling);
 }
 
+TEST_F(HostEvidence, SoDoesOneThatHasToWaitForItsProcessorNowAndThen) {
+  loading("wait_for_batch");
+  looks(HostState::kReady, milliseconds(2), milliseconds(3));
+  worker(thread(100), HostState::kPipe);
+  EXPECT_EQ(charged_most().sub_cause, SubCause::kUnpickling);
+}
+
 TEST_F(HostEvidence, WorkersThatRestWhileTheThreadWaitsExplainNothing) {
   loading("wait_for_batch");
   looks(HostState::kPipe);

@@ -33,6 +33,12 @@ std::string_view behind_command(std::string_view stat) {
   return end == std::string_view::npos ? std::string_view{} : stat.substr(end + 1);
 }
 
+BlockedCall confirmed_fault(const BlockedCall& fault, std::string_view stat) {
+  const auto state = state_of_stat(stat);
+  if (!state) return {};
+  return state->state == HostState::kDisk ? fault : *state;
+}
+
 std::uint64_t difference(std::optional<DurationNs> before, std::optional<DurationNs> after) {
   if (!before || !after || *after < *before) return 0;
   return static_cast<std::uint64_t>((*after - *before).ns);
@@ -73,14 +79,14 @@ Record sample_between(const ThreadLook& before, const ThreadLook& after, ThreadI
   record.end = after.at;
   record.thread = thread;
   record.state = after.held.state;
-  record.value = difference(before.counts.running, after.counts.running);
-  record.value2 = difference(before.counts.queued, after.counts.queued);
+  const auto length = static_cast<std::uint64_t>((after.at - before.at).ns);
+  record.value = std::min(length, difference(before.counts.running, after.counts.running));
+  // Counted when it gets a processor, so that it may have begun before the look before.
+  record.value2 = std::min(length - record.value, difference(before.counts.queued, after.counts.queued));
   // A wait for a processor that goes on is not in the kernel's count yet.
   const bool never_arrived = before.counts.arrivals && before.counts.arrivals == after.counts.arrivals;
-  if (after.held.state == HostState::kReady && before.held.state == HostState::kReady && never_arrived) {
-    const auto length = static_cast<std::uint64_t>((after.at - before.at).ns);
-    record.value2 = length - std::min(length, record.value);
-  }
+  if (after.held.state == HostState::kReady && before.held.state == HostState::kReady && never_arrived)
+    record.value2 = length - record.value;
   return record;
 }
 
@@ -89,7 +95,9 @@ ThreadLook ThreadLooker::look(const std::string& folder, const ProcessView& view
   ThreadLook look;
   look.counts = counts_of_schedstat(file.read((folder + "/schedstat").c_str()));
   auto held = blocked_call(file.read((folder + "/syscall").c_str()), view);
+  // Outside of any call a thread is when a page is fetched for it, and when it ends.
   if (!held) held = state_of_stat(file.read((folder + "/stat").c_str()));
+  else if (held->state == HostState::kFault) held = confirmed_fault(*held, file.read((folder + "/stat").c_str()));
   look.alive = held.has_value() || look.counts.running.has_value();
   if (held) look.held = *held;
   return look;
