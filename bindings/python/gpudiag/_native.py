@@ -103,11 +103,22 @@ if path is not None:
 
 available = path is not None
 
+Number = ctypes.c_uint64  # of an iteration, for mark()
+
+
+def _undeclared(name: str) -> Any:
+    """A function that takes its arguments as they come, in a third of the time: Python's integers as C's int,
+    bytes as a pointer, objects of ctypes as what they are."""
+    function = _quick[name]  # another object than _quick.name
+    function.restype = None
+    return function
+
+
 if available:
-    range_push = _quick.gpudiag_range_push
+    range_push = _undeclared("gpudiag_range_push")  # bytes, int
     range_pop = _quick.gpudiag_range_pop
     annotate = _quick.gpudiag_annotate
-    mark = _quick.gpudiag_mark
+    mark = _undeclared("gpudiag_mark")              # int, int, Number
     now_ns = _quick.gpudiag_now_ns
     active = _quick.gpudiag_active
     _last = _quick.gpudiag_last

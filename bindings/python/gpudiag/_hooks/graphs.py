@@ -10,26 +10,26 @@ from .. import _state
 from .._loop import loop
 from ._wrap import all_of, leave_traceback, replace
 
-_capturing: Optional[Any] = None
+capturing: Optional[Any] = None  # the graph that is being captured
 _steps: "weakref.WeakKeyDictionary[Any, List[Any]]" = weakref.WeakKeyDictionary()  # of a graph's optimizers
 
 
 def captures_step(optimizer: Any) -> bool:
     """Called at an optimizer step: whether it is being captured rather than done."""
-    if _capturing is None:
+    if capturing is None:
         return False
-    _steps.setdefault(_capturing, []).append(weakref.ref(optimizer))
+    _steps.setdefault(capturing, []).append(weakref.ref(optimizer))
     return True
 
 
 def _begin(original: Callable) -> Callable:
     def capture_begin(self: Any, *args: Any, **kwargs: Any) -> Any:
-        global _capturing
-        _capturing = self
+        global capturing
+        capturing = self
         try:
             return original(self, *args, **kwargs)
         except BaseException as error:
-            _capturing = None
+            capturing = None
             leave_traceback(error)
             raise
 
@@ -38,8 +38,8 @@ def _begin(original: Callable) -> Callable:
 
 def _end(original: Callable) -> Callable:
     def capture_end(self: Any, *args: Any, **kwargs: Any) -> Any:
-        global _capturing
-        _capturing = None
+        global capturing
+        capturing = None
         try:
             return original(self, *args, **kwargs)
         except BaseException as error:

@@ -12,7 +12,7 @@ from ._wrap import all_of, leave_traceback, replace, when_imported
 
 
 def _mark(optimizer: Any) -> None:
-    if _state.on and not graphs.captures_step(optimizer):
+    if _state.on and (graphs.capturing is None or not graphs.captures_step(optimizer)):
         loop.optimizer_stepped(optimizer)
 
 
