@@ -588,6 +588,24 @@ def lightning():
     end(columns=columns)
 
 
+def accelerated():
+    import tempfile
+    from accelerate import Accelerator
+    accelerator = Accelerator()
+    model, optimizer = made()
+    batches = DataLoader(Slow(count=STEPS * 4 * accelerator.num_processes, seconds=0.0), batch_size=4)
+    model, optimizer, batches = accelerator.prepare(model, optimizer, batches)
+    with tempfile.TemporaryDirectory() as folder:
+        for number, batch in enumerate(batches):
+            optimizer.zero_grad()
+            accelerator.backward(model(batch).sum())
+            optimizer.step()
+            if number % 3 == 2:
+                accelerator.save_state(folder)
+    accelerator.end_training()
+    end(ranks=accelerator.num_processes)
+
+
 def transformers():
     import tempfile
     import transformers

@@ -7,7 +7,7 @@ import tempfile
 import textwrap
 import unittest
 
-from support import program, shares
+from support import PROGRAMS, program, python, shares
 
 EXTRAS = os.environ["GPUDIAG_TORCH_EXTRAS"]
 
@@ -89,6 +89,16 @@ class Packages(unittest.TestCase):
     def test_DistributedCheckpoint(self):
         cause, names, _ = self.leading("distributed_checkpoint")
         self.assertEqual(cause, "checkpoint", names)
+
+    def test_AccelerateLaunchStartsRanksWhoseSaveStateIsACheckpoint(self):
+        run = python("-m", "accelerate.commands.accelerate_cli", "launch", "--num_processes", "2", PROGRAMS, "accelerated",
+                     SIMGPU_DEVICES="2", PYTHONPATH=EXTRAS)
+        self.assertEqual(run.status, 0, run.stderr)
+        for rank in (0, 1):
+            mine = [one for one in run.later() if one["rank"] == rank]
+            self.assertEqual([one["index"] for one in mine][:11], list(range(1, 12)))
+            self.assertIn(("checkpoint", "", "Accelerator.save_state"), shares(mine)[1])
+        self.assertEqual(len(run.files), 2)  # the launcher is no rank
 
     def test_LightningLogsTheSharesAndItsValidationIsApart(self):
         run = program("lightning", how="import", PYTHONPATH=EXTRAS)
