@@ -101,6 +101,16 @@ void read_times(element from, IterationLedger& ledger) {
   ledger.own = time_at(from, "own_ns");
 }
 
+WhatIf answer_of(element from) {
+  WhatIf answer;
+  std::size_t place = 0;
+  for (element name : must<simdjson::dom::array>(at(from, "without").get_array()))
+    if (place < answer.without.size())
+      answer.without[place++] = removal_named(must<std::string_view>(name.get_string()));
+  answer.saved = time_at(from, "saved_ns");
+  return answer;
+}
+
 IterationLedger iteration_of(element from) {
   IterationLedger ledger;
   ledger.device = DeviceId{static_cast<std::uint32_t>(count_at(from, "device"))};
@@ -119,6 +129,9 @@ IterationLedger iteration_of(element from) {
   ledger.opaque_graphs = count_at(from, "opaque_graphs");
   for (element one : must<simdjson::dom::array>(at(from, "evidence").get_array()))
     ledger.evidence.push_back(evidence_of(one));
+  simdjson::dom::array answers;  // not said by earlier versions
+  if (from["what_if"].get(answers) == simdjson::SUCCESS)
+    for (element one : answers) ledger.what_if.push_back(answer_of(one));
   return ledger;
 }
 

@@ -208,6 +208,15 @@ constexpr std::array kAdvice{
            "while the step before computes (non_blocking=True, a prefetcher), and copy less.",
            "Copies run while nothing is computed: copy from pinned memory on a stream of their own while "
            "the step before computes, and copy less."},
+    Advice{F::kRecompilation, S::kNone,
+           "Code is compiled again in the middle of the run, for new shapes or changed Python values as a rule: "
+           "mark the dimension dynamic (torch.compile(dynamic=True), mark_dynamic), pad to a few fixed shapes, and "
+           "see TORCH_LOGS=recompiles for what changed.",
+           "Code is compiled or loaded again in the middle of the run: pad inputs to a few fixed shapes, warm each "
+           "of them up before the loop, and keep what was compiled."},
+    Advice{F::kGraphRecapture, S::kNone,
+           "Graphs are captured and instantiated again in the middle of the run, for new shapes as a rule: pad to a "
+           "few fixed shapes and keep one graph for each; capture them before the loop.", ""},
     Advice{F::kHostTogether, S::kNone,
            "Several delays of the host hide each other: removing one lets the next take its place. "
            "Remove those listed together, the largest charge first, and do not be discouraged by the "

@@ -33,9 +33,14 @@ std::string say(const EvidenceSum& seen, std::uint64_t of_iterations) {
   const Evidence& total = seen.total;
   // Without a count it began in an iteration that is not summed, and its cost fell into this one.
   const std::string often = total.count == 0 ? "began before" : counted(total.count, "time");
-  std::string text = fmt::format("{} on thread {}: {} in {} of {}, {}{:.3f} ms of host time",
+  std::string rhythm;
+  if (const auto every = rarity(seen))
+    rhythm = seen.most_apart - seen.least_apart <= 1
+                 ? fmt::format(", every {:.0f} iterations", *every)
+                 : fmt::format(", every {} to {} iterations", seen.least_apart, seen.most_apart);
+  std::string text = fmt::format("{} on thread {}: {} in {} of {}{}, {}{:.3f} ms of host time",
                                  what_of(total), raw(total.thread), often, seen.iterations,
-                                 counted(of_iterations, "iteration"), say_bytes(total.bytes), ms(total.host));
+                                 counted(of_iterations, "iteration"), rhythm, say_bytes(total.bytes), ms(total.host));
   if (total.charged.ns > 0) text += fmt::format(", {:.3f} ms of idle charged", ms(total.charged));
   if (total.longest_at == kTimeMin) return text;
   return text + fmt::format("; most in iteration {}, at {:+.6f} s", seen.example,

@@ -7,6 +7,22 @@
 namespace gpudiag {
 namespace {
 
+// Windows until an answer counts: so many steps it takes at the most until a host that is faster has run
+// ahead as far as it will (of a queue of 1,024 launches, the shortest steps aside).
+constexpr std::uint32_t kSettled = 4;
+
+// Of two parts of an iteration, what has been answered in both.
+void add_answers(std::vector<WhatIf>& sum, const std::vector<WhatIf>& part) {
+  std::erase_if(sum, [&](WhatIf& answer) {
+    const auto same = std::find_if(part.begin(), part.end(), [&](const WhatIf& other) {
+      return other.without == answer.without;
+    });
+    if (same == part.end()) return true;
+    answer.saved += same->saved;
+    return false;
+  });
+}
+
 void add_causes(CauseTimes& to, const CauseTimes& from) {
   for (std::size_t c = 0; c < kCauseCount; ++c) to[c] += from[c];
 }
@@ -22,6 +38,7 @@ void add_window(IterationLedger& sum, const IterationLedger& part) {
   sum.replay_cost_communication += part.replay_cost_communication;
   sum.replay_cost_copy += part.replay_cost_copy;
   sum.replay_cost_all_host += part.replay_cost_all_host;
+  add_answers(sum.what_if, part.what_if);
   sum.communication_total += part.communication_total;
   sum.copy_total += part.copy_total;
   sum.own += part.own;
@@ -69,7 +86,7 @@ PendingWindow DeviceLedger::end_host_iteration(Replay& replay, Ties& ties, const
   if (opened_ && last_order > order_) {
     const Lanes before = boundary_in_;
     window.window.end = std::max(boundary_, TimePoint{last.at});
-    for (std::size_t w = 0; w < kWorldCount; ++w)
+    for (std::size_t w = 0; w < kLaneCount; ++w)
       boundary_in_[w] = std::max(boundary_in_[w], last.in[w]);
     const auto saved = [&](std::size_t w) {
       return (window.window.end - boundary_) - DurationNs{boundary_in_[w] - before[w]};
@@ -79,6 +96,10 @@ PendingWindow DeviceLedger::end_host_iteration(Replay& replay, Ties& ties, const
     ledger.replay_cost_all_host = saved(kAllHostWorld);
     ledger.replay_cost_communication = saved(kCommunicationWorld);
     ledger.replay_cost_copy = saved(kCopyWorld);
+    for (std::size_t place = 0; place < kAskedWorlds; ++place)
+      if (const Question& question = replay.worlds().asked(place);
+          is_asked(question) && windows_asked_[place]++ >= kSettled)
+        ledger.what_if.push_back({question, saved(kFirstAsked + place)});
     if (saved(kNullWorld) != DurationNs{})
       ++ledger.invalid[static_cast<std::size_t>(InvalidReason::kReplayMismatch)];
     boundary_ = window.window.end;

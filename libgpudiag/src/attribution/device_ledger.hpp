@@ -3,6 +3,7 @@
 // One device: its windows, the claims on its gaps, and the ledgers that come of them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -37,6 +38,11 @@ class DeviceLedger {
   /// The host's iteration ended: moves the boundary to the end of what the chain launched last in it
   /// and returns the window in between, with replay costs. Empty where nothing was launched.
   PendingWindow end_host_iteration(Replay& replay, Ties& ties, const Store& store);
+  /// The question in the asked world at `place` is another one from here on.
+  void begin_anew(std::size_t place) {
+    boundary_in_[kFirstAsked + place] = boundary_in_[kNullWorld];
+    windows_asked_[place] = 0;
+  }
   void push(PendingWindow&& window) { pending_.push_back(std::move(window)); }
 
   /// Forgets positions in the store.
@@ -68,6 +74,7 @@ class DeviceLedger {
   TimePoint boundary_;
   Lanes boundary_in_{};
   TimePoint charged_until_ = kTimeMin;
+  std::array<std::uint32_t, kAskedWorlds> windows_asked_{};  ///< since each question was asked
   std::uint64_t order_ = 0;  ///< launches up to the last boundary
   std::deque<PendingWindow> pending_;
   Claims claims_;

@@ -69,6 +69,7 @@ bool Engine::Impl::cut_at(TimePoint cut, bool final) {
     const auto boundary = next_boundary(device.loop);
     if (boundary && boundary->at == cut) end_iteration(device, *boundary, gave_up, false);
   }
+  think_over_questions();
   for (Loop& loop : in_.loops)
     while (loop.next() != nullptr && loop.next()->at <= cut) loop.take();
   if (in_.loops.empty()) window_start_ = cut;
@@ -118,6 +119,7 @@ void Engine::Impl::end_iteration(Followed& device, const Boundary& boundary, boo
   if (const Index leader = in_.ties.leader_of(index); leader != kNone) {
     window.evidence = replay_.line(leader).evidence;
     ledger.own = replay_.line(leader).own;
+  inquiry_.add(ledger, window.evidence);
   }
   // What came before the first iteration, or after the last, is one only if the device worked.
   const bool nothing = ledger.launches == 0 && ledger.operations == 0 && missing == 0;
@@ -165,6 +167,23 @@ bool Engine::Impl::is_past(const Hole& hole, TimePoint until) const {
 }
 
 void Engine::Impl::reset_lines(TimePoint until) {
+void Engine::Impl::think_over_questions() {
+  const auto [communication, copies] = replay_.take_busy();
+  inquiry_.add_busy(communication, copies);
+  if (!inquiry_.end_iteration()) return;
+  Inquiry::Questions wanted = inquiry_.choose();
+  const auto asked = [&](std::size_t place) { return replay_.worlds().asked(place); };
+  // What is asked already stays where it is, and goes on with what it has gathered.
+  for (std::size_t place = 0; place < kAskedWorlds; ++place)
+    for (std::size_t other = 0; other < kAskedWorlds; ++other)
+      if (wanted[other] == asked(place)) std::swap(wanted[other], wanted[place]);
+  for (std::size_t place = 0; place < kAskedWorlds; ++place) {
+    if (wanted[place] == asked(place) || !is_asked(wanted[place])) continue;
+    replay_.ask(place, wanted[place]);
+    for (Followed& device : devices_) device.ledger.begin_anew(place);
+  }
+}
+
   for (Index thread = 0; thread < in_.ties.threads(); ++thread) {
     if (in_.ties.line_of(thread) != thread) continue;
     HostLine& line = replay_.line(thread);

@@ -11,6 +11,7 @@
 
 #include "attribution/device_ledger.hpp"
 #include "attribution/engine.hpp"
+#include "attribution/inquiry.hpp"
 #include "attribution/intake.hpp"
 #include "attribution/outstanding.hpp"
 #include "attribution/replay.hpp"
@@ -74,6 +75,7 @@ class Engine::Impl {
   void compact();
 
   const EngineOptions options_;
+  void think_over_questions();
   const NameTable& names_;
   IterationCallback on_iteration_;
   Intake in_;
@@ -84,6 +86,7 @@ class Engine::Impl {
   std::size_t next_orphan_ = 0;
   TimePoint frontier_ = kBeforeAll;       ///< calls that began before have been replayed
   TimePoint window_start_ = kTimeMin;   ///< of a job without marks
+  Inquiry inquiry_;
   TimePoint late_before_ = kTimeMin;    ///< what ended before should have been here
   bool fresh_ = false;
 };

@@ -25,6 +25,14 @@ class EventTimes {
   /// As recorded by the call `record`, or last where that is kNoCorrelation or long gone. Null: never.
   const Event* find(std::uint64_t id, CorrelationId record) const;
 
+  template <typename Visit>
+  void for_each(Visit visit) {
+    for (auto& [id, history] : events_) {
+      visit(history.latest.when);
+      visit(history.previous.when);
+    }
+  }
+
  private:
   struct History {
     Event latest;

@@ -13,11 +13,27 @@ std::tuple<DurationNs, DurationNs> weight(const EvidenceSum& sum) {
   return {sum.total.charged, sum.total.host};
 }
 
+// Iterations come in order; ranks and devices, whose sums come whole, have the same rhythm.
+void note_distance(EvidenceSum& to, const EvidenceSum& next) {
+  if (next.first > to.last) {
+    const std::uint64_t apart = next.first - to.last;
+    to.least_apart = to.least_apart == 0 ? apart : std::min(to.least_apart, apart);
+    to.most_apart = std::max(to.most_apart, apart);
+  }
+  to.first = std::min(to.first, next.first);
+  to.last = std::max(to.last, next.last);
+}
+
 }  // namespace
+
+std::optional<double> rarity(const EvidenceSum& seen) {
+  if (seen.least_apart < 2 || seen.last <= seen.first || seen.iterations < 2) return std::nullopt;
+  return static_cast<double>(seen.last - seen.first) / static_cast<double>(seen.iterations - 1);
+}
 
 void EvidenceSums::add(const IterationLedger& ledger, TimePoint began) {
   for (const Evidence& seen : ledger.evidence) {
-    EvidenceSum sum{seen, 1, ledger.index, seen.charged.ns > 0 ? seen.charged : seen.host};
+    EvidenceSum sum{seen, 1, ledger.index, ledger.index, 0, 0, ledger.index, seen.charged.ns > 0 ? seen.charged : seen.host};
     // Without a count it began in another iteration, and the time is not known here.
     const bool timed = seen.count > 0;
     sum.total.longest_at = timed ? TimePoint{} + (seen.longest_at - began) : kTimeMin;
@@ -43,6 +59,7 @@ void EvidenceSums::merge(const EvidenceSum& sum) {
   to.total.host += seen.host;
   to.total.charged += seen.charged;
   to.total.bytes += seen.bytes;
+  note_distance(to, sum);
   to.iterations += sum.iterations;
   if (sum.example_weight > to.example_weight) {
     to.example_weight = sum.example_weight;

@@ -45,6 +45,12 @@ class EvidenceTable {
   void clear() { entries_.clear(); last_ = 0; }
   bool empty() const { return entries_.empty(); }
 
+  /// Calls `visit(cause, sub_cause, host_time)` for each kind.
+  template <typename Visit>
+  void for_each_host(Visit visit) const {
+    for (const Entry& kind : entries_) visit(kind.key.cause, kind.key.sub_cause, kind.host);
+  }
+
   /// The kEvidenceKept kinds with the most charged time (then host time), falling.
   std::vector<Evidence> top(const NameTable& names) const;
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attribution/findings.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "attribution/advice.hpp"
+#include "attribution/asked_findings.hpp"
 #include "attribution/basis.hpp"
 #include "attribution/citations.hpp"
 #include "attribution/host_timeline.hpp"
@@ -74,6 +77,35 @@ SubCause sub_cause_of(const Basis& basis, Cause cause) {
   return basis.sum.sub_causes.dominant(cause);
 }
 
+Wording wording_of(const Basis& basis) { return basis.torch ? Wording::kTorch : Wording::kPlain; }
+
+// Compiling that goes on after warm-up is known by what was called.
+FindingCause kind_of_compiling(const std::vector<EvidenceSum>& seen) {
+  for (const EvidenceSum& kind : seen) {
+    if (kind.total.sub_cause != SubCause::kCompile) continue;
+    const auto names = [&](std::string_view part) { return kind.total.what.find(part) != std::string::npos; };
+    return names("GraphInstantiate") || names("Capture") || names("GraphExecUpdate") ? FindingCause::kGraphRecapture
+                                                                                     : FindingCause::kRecompilation;
+  }
+  return FindingCause::kHost;
+}
+
+// What is known beyond the cause's own cost: its sub-causes', how often it comes, what kind of compiling.
+void add_details(const Basis& basis, Cause cause, Finding& finding) {
+  const std::vector<EvidenceSum> seen = basis.evidence.of(cause);
+  if (!seen.empty()) finding.every = rarity(seen.front());
+  if (finding.every && *finding.every > 0)
+    finding.evidence.push_back(fmt::format("every {:.0f} iterations on average; shared out over all, {:.3f} ms each",
+                                           *finding.every, ms(finding.cost_per_iteration)));
+  finding.sub_costs = sub_costs_of(basis, cause);
+  std::string text;
+  for (const SubCost& cost : finding.sub_costs)
+    text += fmt::format("{}{} {:.1f} %", text.empty() ? "removed alone, of wall: " : ", ", name_of(cost.sub_cause),
+                        100 * cost.share);
+  if (!text.empty()) finding.evidence.push_back(std::move(text));
+  if (basis.steady && finding.sub_cause == SubCause::kCompile) finding.cause = kind_of_compiling(seen);
+}
+
 Finding make_finding(const Basis& basis, FindingCause cause) {
   const DurationNs cost = basis.cost_of(cause);
   Finding finding;
@@ -93,8 +125,30 @@ Finding make_finding(const Basis& basis, FindingCause cause) {
   // Without bound where the cause is all there is; a thousandfold says as much.
   finding.speedup_if_fixed = 1 / std::max(1 - finding.share, 0.001);
   finding.evidence = cite(basis, cause);
-  finding.advice = advice_for(cause, finding.sub_cause, basis.torch ? Wording::kTorch : Wording::kPlain);
+  if (static_cast<std::size_t>(cause) < kCauseCount) add_details(basis, static_cast<Cause>(cause), finding);
+  finding.advice = advice_for(finding.cause, finding.sub_cause, wording_of(basis));
   finding.confidence = confidence_of(basis, finding, cost);
+  return finding;
+}
+
+Finding make_pair_finding(const Basis& basis, const HiddenPair& pair) {
+  Finding finding = make_finding(basis, pair.cause);
+  finding.together_with = name_of(pair.other);
+  finding.upper_bound = false;
+  finding.share = finding.ranked_by = pair.share;
+  finding.share_margin = basis.margin(kTogetherColumn, pair.share - pair.alone - pair.other_alone);
+  finding.speedup_if_fixed = 1 / std::max(1 - pair.share, 0.001);
+  const double wall = static_cast<double>(mean(basis.sum.wall, basis.iterations).ns);
+  finding.cost_per_iteration = DurationNs{static_cast<std::int64_t>(pair.share * wall)};
+  finding.evidence.insert(finding.evidence.begin(),
+                          fmt::format("each hides the other: without {} alone {:.1f} % of wall would be saved, without "
+                                      "{} alone {:.1f} %, without both {:.1f} %",
+                                      name_of(pair.cause), 100 * pair.alone, name_of(pair.other),
+                                      100 * pair.other_alone, 100 * pair.share));
+  const Finding other = make_finding(basis, pair.other);
+  finding.evidence.insert(finding.evidence.end(), other.evidence.begin(), other.evidence.end());
+  finding.advice = fmt::format("Remove both, since one alone gains little. {} {}", finding.advice, other.advice);
+  finding.confidence = confidence_of(basis, finding, finding.cost_per_iteration);
   return finding;
 }
 
@@ -120,6 +174,9 @@ bool is_finding(const Basis& basis, FindingCause cause) {
   return basis.margin(column_of(cause), share) < share || comes_back_by_name(basis, cause);
 }
 
+// Of what all host causes together would save.
+constexpr double kMostOfIt = 0.8;
+
 constexpr auto kLastCause = FindingCause::kHostTogether;
 
 std::vector<Finding> find_all(const Basis& job, std::span<const RankBasis> ranks) {
@@ -137,6 +194,13 @@ std::vector<Finding> find_all(const Basis& job, std::span<const RankBasis> ranks
       alone.rank = rank.rank;
       if (is_finding(alone, cause)) findings.push_back(make_finding(alone, cause));
     }
+  }
+  if (const auto pair = find_hidden_pair(job)) {
+    findings.push_back(make_pair_finding(job, *pair));
+    // That two of them explain it says more than that all of them do.
+    std::erase_if(findings, [&](const Finding& finding) {
+      return finding.cause == FindingCause::kHostTogether && pair->share >= kMostOfIt * finding.share;
+    });
   }
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     return a.ranked_by > b.ranked_by;

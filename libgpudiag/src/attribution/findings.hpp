@@ -26,9 +26,12 @@ enum class FindingCause : std::uint8_t {
   kCommunication,  ///< exposed communication
   kCopy,           ///< exposed copies
   kHostTogether,   ///< host causes that hide each other: removing one alone gains little
+  kRecompilation,  ///< code is compiled again after warm-up
+  kGraphRecapture, ///< graphs are captured or instantiated again after warm-up
+  kStraggler,      ///< a rank, or some, that the others wait for (attribution/ranks)
 };
-inline constexpr std::array<std::string_view, 3> kFindingOnlyNames{"communication", "copy",
-                                                                   "host_together"};
+inline constexpr std::array<std::string_view, 6> kFindingOnlyNames{
+    "communication", "copy", "host_together", "recompilation", "graph_recapture", "straggler"};
 
 constexpr FindingCause finding_cause(Cause cause) { return static_cast<FindingCause>(cause); }
 constexpr std::string_view name_of(FindingCause cause) {
@@ -50,9 +53,20 @@ enum class VerdictOnly : std::uint8_t {
 inline constexpr std::array<std::string_view, 5> kVerdictOnlyNames{
     "none", "unknown", "poor_quality", "no_gpu_activity", "own_overhead"};
 
+/// What removing one of several sub-causes would save.
+struct SubCost {
+  SubCause sub_cause = SubCause::kNone;
+  double share = 0;
+  DurationNs cost_per_iteration;
+};
+
 struct Finding {
   FindingCause cause = FindingCause::kUnknown;
   SubCause sub_cause = SubCause::kNone;
+  /// Another cause that hides this one and is hidden by it: costs are of removing both. Empty: none.
+  std::string together_with;
+  std::vector<SubCost> sub_costs;     ///< falling; empty where the cause has no two that are known
+  std::optional<double> every;        ///< iterations from one time to the next, of what comes back seldom
   std::optional<std::uint32_t> rank;  ///< none: the job as a whole
   double share = 0;                   ///< of wall, 0 to 1
   double share_margin = 0;            ///< half of the interval that holds it with 95 % of confidence

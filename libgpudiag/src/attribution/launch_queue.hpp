@@ -28,6 +28,11 @@ class LaunchQueue {
     slot.in = starts_in;
   }
 
+  template <typename Visit>
+  void for_each(Visit visit) {
+    for (Arrival& left : left_) visit(left);
+  }
+
  private:
   std::vector<Arrival> left_;  ///< when each of the last `depth` launches left the queue
   std::uint32_t next_ = 0;     ///< the oldest of them, and the place of the next

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attribution/cause.hpp"
+#include "attribution/what_if.hpp"
 #include "record/ids.hpp"
 #include "record/record.hpp"
 #include "record/time.hpp"
@@ -79,6 +80,8 @@ struct IterationLedger {
   std::uint64_t launches = 0;
   std::uint64_t operations = 0;
   std::uint64_t opaque_graphs = 0;
+  /// What else was asked of the replay, once the answer had settled; an iteration may have none.
+  std::vector<WhatIf> what_if;
   std::vector<Evidence> evidence;  ///< by charged time, falling; at most kEvidenceKept
 
   bool valid() const {

@@ -22,6 +22,16 @@ void add_known(std::optional<DurationNs>& to, std::optional<DurationNs> from, bo
   }
 }
 
+void add_answer(std::vector<WhatIfSum>& to, const WhatIfSum& answer) {
+  const auto same = std::find_if(to.begin(), to.end(), [&](const WhatIfSum& known) {
+    return known.without == answer.without;
+  });
+  if (same == to.end()) return to.push_back(answer);
+  same->iterations += answer.iterations;
+  same->wall += answer.wall;
+  same->saved += answer.saved;
+}
+
 }  // namespace
 
 void SubCauseTimes::add(const Entry& entry) {
@@ -79,6 +89,7 @@ void LedgerSum::add(const LedgerSum& other) {
   operations += other.operations;
   opaque_graphs += other.opaque_graphs;
   sub_causes.add(other.sub_causes);
+  for (const WhatIfSum& answer : other.what_if) add_answer(what_if, answer);
 }
 
 void LedgerSum::add(const IterationLedger& ledger) { add(sum_of(ledger)); }
@@ -105,6 +116,8 @@ LedgerSum sum_of(const IterationLedger& ledger) {
   sum.launches = ledger.launches;
   sum.operations = ledger.operations;
   sum.opaque_graphs = ledger.opaque_graphs;
+  for (const WhatIf& answer : ledger.what_if)
+    sum.what_if.push_back({answer.without, 1, ledger.wall, answer.saved});
   for (const Evidence& evidence : ledger.evidence) sum.sub_causes.add(evidence);
   return sum;
 }

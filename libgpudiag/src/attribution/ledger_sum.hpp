@@ -34,6 +34,14 @@ class SubCauseTimes {
   std::vector<Entry> entries_;
 };
 
+/// The answers to one question, over the iterations that have one.
+struct WhatIfSum {
+  Question without{};
+  std::uint64_t iterations = 0;
+  DurationNs wall;   ///< of those iterations
+  DurationNs saved;
+};
+
 /// Sum over iterations of one device, or over devices. A value; `[any thread]` as such.
 struct LedgerSum {
   std::uint64_t iterations = 0;
@@ -57,6 +65,7 @@ struct LedgerSum {
   std::uint64_t operations = 0;
   std::uint64_t opaque_graphs = 0;
   SubCauseTimes sub_causes;
+  std::vector<WhatIfSum> what_if;  ///< by question, in order of appearance
 
   /// Whether the ledger is valid is the caller's question.
   void add(const IterationLedger& ledger);

@@ -43,11 +43,11 @@ Pulls pulls_on(std::int64_t start, StreamState& stream, const Arrival* launch,
 }
 
 void start_in_worlds(Lanes& in, const Pulls& pulls, const StreamState& stream,
-                     const Arrival* launch) {
+                     const Arrival* launch, WorldMask free_launches) {
   const std::int64_t tail_moved = pulls.tail - stream.tail.at;
   for (std::size_t w = 0; w < kLaneCount; ++w) in[w] = stream.tail.in[w] + tail_moved;
   // Without launches to wait for, a stream of which nothing was ever queued has a queue.
-  add_to(in, worlds_without(Cause::kLaunchOverhead), pulls.queued_more);
+  add_to(in, free_launches, pulls.queued_more);
   if (launch != nullptr) {
     const std::int64_t launch_moved = pulls.launch - launch->at;
     for (std::size_t w = 0; w < kLaneCount; ++w)

@@ -38,8 +38,8 @@ struct Pulls {
 Pulls pulls_on(std::int64_t start, StreamState& stream, const Arrival* launch,
                std::int64_t* latency, bool returned, DurationNs launch_latency);
 
-/// When the operation starts in each world. [hot]
+/// When the operation starts in each world; `free_launches`: those in which launches take no time. [hot]
 void start_in_worlds(Lanes& in, const Pulls& pulls, const StreamState& stream,
-                     const Arrival* launch);
+                     const Arrival* launch, WorldMask free_launches);
 
 }  // namespace gpudiag

@@ -60,11 +60,11 @@ void Replay::apply(HostLine& line, const Piece& piece, bool add_time) {
   const std::int64_t length = (piece.end - piece.start).ns;
   // Pieces tile the host's time: a hole or an overlap would break the replay of nothing removed.
   if (line.at != piece.start) ++mismatches_;
-  if (add_time) add_to(line.shift, worlds_without(piece.key.cause), length);
+  if (add_time) add_to(line.shift, worlds_.without(piece.key.cause, piece.key.sub_cause), length);
   if (piece.late_batch) {
-    constexpr WorldMask kGone = worlds_without(Cause::kDataLoading);
+    const WorldMask gone = worlds_.without(Cause::kDataLoading, piece.key.sub_cause);
     for (std::size_t w = 0; w < kLaneCount; ++w)
-      if ((kGone & world(w)) == 0) line.shift[w] = std::min<std::int64_t>(0, line.shift[w] + length);
+      if ((gone & world(w)) == 0) line.shift[w] = std::min<std::int64_t>(0, line.shift[w] + length);
   }
   line.at = piece.end;
   line.last[static_cast<std::size_t>(piece.key.cause)].see(piece, options_.dispatch_limit);
@@ -91,7 +91,7 @@ void Replay::body(HostLine& line, const Call& call, TimePoint start, CallLabel l
     line.before_at = start;
     line.before = line.shift;
     line.blocked_thread = call.thread;
-    wait(line, start, call.end, *target, label.cause);
+    wait(line, start, call.end, *target, worlds_.without(label.cause, label.sub_cause));
   }
   pieces_.clear();
   cut_call(start, call.end, call.name, label, witness(call.thread), pieces_);
@@ -155,7 +155,7 @@ Lanes Replay::side_shift(const Call& call, const HostLine* leader) {
   for (; segment != owners.end() && segment->start < call.start; ++segment) {
     const Interval done = Interval{segment->start, segment->end}.clipped_to(
         {threads_[call.thread].side_until, call.start});
-    add_to(shift, worlds_without(segment->label.cause), done.length().ns);
+    add_to(shift, worlds_.without(segment->label.cause, segment->label.sub_cause), done.length().ns);
   }
   return shift;
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "attribution/engine.hpp"
@@ -74,6 +75,13 @@ class Replay {
   HostLine& line(Index line);
   const StreamState& stream(Index stream) { return stream_state(stream); }
   std::uint64_t launches() const { return order_; }
+  const WorldMasks& worlds() const { return worlds_; }
+  /// Asks another question in the asked world at `place`, as if all had happened as observed until now.
+  void ask(std::size_t place, const Question& question);
+  /// Device time of all communication, and of all copies, since the last call.
+  std::pair<DurationNs, DurationNs> take_busy() {
+    return {std::exchange(communication_, {}), std::exchange(copies_, {})};
+  }
   /// How often the replay with nothing removed failed to give the trace back.
   std::uint64_t mismatches() const { return mismatches_; }
 
@@ -99,7 +107,7 @@ class Replay {
   void apply(HostLine& line, const Piece& piece, bool add_time);
   void body(HostLine& line, const Call& call, TimePoint start, CallLabel label,
             const std::optional<Arrival>& target);
-  void wait(HostLine& line, TimePoint start, TimePoint end, const Arrival& target, Cause cause);
+  void wait(HostLine& line, TimePoint start, TimePoint end, const Arrival& target, WorldMask void_in);
   /// How a call came to launch: the line and its shift by then, when, and as what.
   struct Launch {
     Index line;
@@ -128,7 +136,8 @@ class Replay {
   WorldMask worlds_without_copy(Index call_index, const Operation& copy, bool blocked) const;
   TimePoint begin_copy(HostLine& line, const Call& call, TimePoint start, CallLabel label);
   Arrival launch_of(const Call& call, const Operation& operation, TimePoint start,
-                    const Lanes& before, const HostLine& line, Cause cause, bool blocking) const;
+                    const Lanes& before, const HostLine& line, WorldMask without,
+                    bool blocking) const;
   void replay_operation(Index index, const Arrival* launch, HostLine* line, bool returned);
   void pass_events(const Call& call);
   void record_event(const SyncPoint& record);
@@ -140,6 +149,7 @@ class Replay {
   Ties& ties_;
   std::vector<ThreadLabels>& labels_;
   const HostSamples& samples_;
+  WorldMasks worlds_;
   std::vector<OperationReplay> operations_;
   std::vector<std::unique_ptr<HostLine>> lines_;
   std::vector<bool> drives_;
@@ -150,6 +160,7 @@ class Replay {
   std::vector<Piece> pieces_;
   std::vector<Witness> others_;
   Index others_line_ = kNone, others_thread_ = kNone;
+  DurationNs communication_, copies_;
   std::uint64_t order_ = 0;
   std::uint64_t merges_ = 0;
   std::uint64_t mismatches_ = 0;

@@ -81,11 +81,11 @@ WorldMask Replay::worlds_without_copy(Index call_index, const Operation& copy, b
   const Call& call = store_.calls[call_index];
   const ThreadLabels& labels = labels_[call.thread];
   if (const auto* owner = ThreadLabels::at(labels.owners(), call.start))
-    return worlds_without(owner->label.cause);
+    return worlds_.without(owner->label.cause, owner->label.sub_cause);
   const auto* weak = ThreadLabels::at(labels.weak(), call.start);
   const bool item = weak != nullptr && weak->label.cause == Cause::kSync;
   if (blocked || item || (copy.bytes <= kItemBytes && is_item_copy(call_index)))
-    return worlds_without(Cause::kSync);
+    return worlds_.without(Cause::kSync, blocked ? SubCause::kBlockingCopy : SubCause::kItem);
   return 0;
 }
 

@@ -18,13 +18,13 @@ Arrival Replay::end_of(Index index) const {
 }
 
 Arrival Replay::launch_of(const Call& call, const Operation& operation, TimePoint start,
-                          const Lanes& before, const HostLine& line, Cause cause,
+                          const Lanes& before, const HostLine& line, WorldMask without,
                           bool blocking) const {
   if (operation.start >= call.end && !blocking) return host_arrival(call.end, line.shift);
   if (blocking || operation.start <= start) return host_arrival(std::min(start, operation.start), before);
   // Submitted somewhere inside the call: no later than it starts.
   Arrival arrival = host_arrival(operation.start, before);
-  add_to(arrival.in, worlds_without(cause), start.ns - operation.start.ns);
+  add_to(arrival.in, without, start.ns - operation.start.ns);
   return arrival;
 }
 
@@ -35,16 +35,21 @@ void Replay::replay_operation(Index index, const Arrival* launch, HostLine* line
   const std::int64_t start = operation.start.ns;
   const Pulls pulls = pulls_on(start, stream, launch, line != nullptr ? &line->latency : nullptr,
                                returned, options_.launch_latency);
-  if (pulls.any) start_in_worlds(replay.start_in, pulls, stream, launch);
+  if (pulls.any) start_in_worlds(replay.start_in, pulls, stream, launch,
+                                 worlds_.without(Cause::kLaunchOverhead, SubCause::kNone));
   else fill(replay.start_in, start);
   if (replay.start_in[kNullWorld] != start) ++mismatches_;
 
   operation.replayed = true;
   replay.order = order_;
-  if (operation.type == OperationClass::kCommunication)
-    replay.no_length = static_cast<WorldMask>(replay.no_length | world(kCommunicationWorld));
-  if (operation.type == OperationClass::kCopy)
-    replay.no_length = static_cast<WorldMask>(replay.no_length | world(kCopyWorld));
+  if (operation.type == OperationClass::kCommunication) {
+    replay.no_length = static_cast<WorldMask>(replay.no_length | worlds_.without_communication());
+    communication_ += operation.end - operation.start;
+  }
+  if (operation.type == OperationClass::kCopy) {
+    replay.no_length = static_cast<WorldMask>(replay.no_length | worlds_.without_copies());
+    copies_ += operation.end - operation.start;
+  }
   // Nodes of a graph may run side by side on what is recorded as one stream.
   const Arrival end = end_of(index);
   if (stream.tail.at > start) join(stream.tail, end);
@@ -84,7 +89,7 @@ void Replay::launch_operations(Index call_index, const Launch& from) {
         from.beside && returned
             ? host_arrival(call.end, from.before)
             : launch_of(call, operation, std::min(from.start, call.end), from.before, line,
-                        from.label.cause, from.copy != CopyWait::kNoWait);
+                        worlds_.without(from.label.cause, from.label.sub_cause), from.copy != CopyWait::kNoWait);
     replay_operation(i, &launch, &line, returned);
   }
 }

@@ -9,11 +9,10 @@ namespace gpudiag {
 // Ends at the later of its caller and what it waited for, and what it took after that. In the worlds
 // without its cause it takes no time and waits for nothing.
 void Replay::wait(HostLine& line, TimePoint start, TimePoint end, const Arrival& target,
-                  Cause cause) {
+                  WorldMask void_in) {
   const std::int64_t waited = std::min(target.at, end.ns);
   const std::int64_t moved = waited - target.at;
   const std::int64_t after = end.ns - std::max(start.ns, waited);
-  const WorldMask void_in = worlds_without(cause);
   for (std::size_t w = 0; w < kLaneCount; ++w) {
     const std::int64_t caller = start.ns - line.shift[w];
     const std::int64_t done =
@@ -120,7 +119,7 @@ TimePoint Replay::wait_for_queue(HostLine& line, const Call& call, TimePoint sta
     return start;
   }
   const TimePoint until{std::max(start.ns, std::min(left->at, call.end.ns))};
-  wait(line, start, until, *left, Cause::kDependency);
+  wait(line, start, until, *left, worlds_.without(Cause::kDependency, SubCause::kLaunchQueueFull));
   if (start < until)
     apply(line,
           {start, until,

@@ -111,6 +111,12 @@ void set_verdict(Diagnosis& diagnosis, const Basis& job) {
                   "nothing that could be removed costs 2 % of wall time beyond what iterations differ by");
   const Finding& first = diagnosis.findings.front();
   diagnosis.verdict = name_of(first.cause);
+  if (!first.together_with.empty()) {
+    diagnosis.reason = fmt::format("it and {} hide each other: both cost {:.1f} % of wall time; without both an "
+                                   "iteration would be {:.2f} times as fast",
+                                   first.together_with, 100 * first.share, first.speedup_if_fixed);
+    return;
+  }
   diagnosis.reason = first.upper_bound
                          ? fmt::format("up to {:.1f} % of wall time hangs on it; an iteration would be at most "
                                        "{:.2f} times as fast",

@@ -103,6 +103,12 @@ class JsonReporter final : public Reporter {
   std::string text_;
   JsonWriter json_{text_};
   std::optional<std::int64_t> origin_;
+    json_.field("together_with", finding.together_with);
+    json_.field("every_iterations", finding.every).key("sub_costs").begin_array();
+    for (const SubCost& cost : finding.sub_costs)
+      json_.begin_object().field("sub_cause", name_of(cost.sub_cause)).field("share", cost.share)
+          .field("cost_ns_per_iteration", cost.cost_per_iteration).end_object();
+    json_.end_array();
 };
 
 // Reads like the file of a live run, so that whatever reads the one reads the other.

@@ -49,6 +49,34 @@ void write_evidence(JsonWriter& json, const Evidence& evidence) {
   json.field("longest_at_ns", evidence.longest_at).field("bytes", evidence.bytes).end_object();
 }
 
+void write_without(JsonWriter& json, const Question& question) {
+  json.key("without").begin_array();
+  for (const Removal& removal : question)
+    if (removal.what != Removal::kNothing) json.value(name_of(removal));
+  json.end_array();
+}
+
+void write_answers(JsonWriter& json, const IterationLedger& ledger) {
+  json.key("what_if").begin_array();
+  for (const WhatIf& answer : ledger.what_if) {
+    json.begin_object();
+    write_without(json, answer.without);
+    json.field("saved_ns", answer.saved).end_object();
+  }
+  json.end_array();
+}
+
+void write_answers(JsonWriter& json, const LedgerSum& sum) {
+  json.key("what_if").begin_array();
+  for (const WhatIfSum& answer : sum.what_if) {
+    json.begin_object();
+    write_without(json, answer.without);
+    json.field("iterations", answer.iterations).field("wall_ns", answer.wall);
+    json.field("saved_ns", answer.saved).end_object();
+  }
+  json.end_array();
+}
+
 void write_fields(JsonWriter& json, const IterationLedger& ledger) {
   json.field("index", ledger.index).field("label", ledger.label);
   json.field("opened_by", name_of(ledger.opened_by));
@@ -57,6 +85,7 @@ void write_fields(JsonWriter& json, const IterationLedger& ledger) {
   json.field("phase", kPhaseNames[static_cast<std::size_t>(ledger.phase)]);
   json.field("start_ns", ledger.start);
   write_times(json, sum_of(ledger));
+  write_answers(json, ledger);
   json.key("evidence").begin_array();
   for (const Evidence& evidence : ledger.evidence) write_evidence(json, evidence);
   json.end_array();
@@ -83,6 +112,7 @@ void write_iteration(JsonWriter& json, const IterationLedger& ledger) {
 void write_sum(JsonWriter& json, const LedgerSum& sum) {
   json.begin_object().field("iterations", sum.iterations);
   write_times(json, sum);
+  write_answers(json, sum);
   json.end_object();
 }
 

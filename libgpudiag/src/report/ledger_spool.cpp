@@ -71,6 +71,15 @@ void evidence_fields(Io& io, E& evidence) {
   io.number(evidence.bytes);
 }
 
+template <typename Io, typename W>
+void what_if_fields(Io& io, W& answer) {
+  for (auto& removal : answer.without) {
+    io.id(removal.what);
+    io.id(removal.sub_cause);
+  }
+  io.time(answer.saved.ns);
+}
+
 template <typename Io, typename Ledger>
 void ledger_fields(Io& io, Ledger& l) {
   io.id(l.process);
@@ -108,6 +117,8 @@ void append_ledger(std::string& out, const IterationLedger& ledger) {
   ledger_fields(io, ledger);
   io.number(ledger.evidence.size());
   for (const Evidence& evidence : ledger.evidence) evidence_fields(io, evidence);
+  io.number(ledger.what_if.size());
+  for (const WhatIf& answer : ledger.what_if) what_if_fields(io, answer);
 }
 
 std::optional<IterationLedger> take_ledger(std::string_view& bytes) {
@@ -119,6 +130,10 @@ std::optional<IterationLedger> take_ledger(std::string_view& bytes) {
   if (io.failed || count > kEvidenceLimit) return std::nullopt;
   ledger.evidence.resize(count);
   for (Evidence& evidence : ledger.evidence) evidence_fields(io, evidence);
+  io.number(count);
+  if (io.failed || count > kEvidenceLimit) return std::nullopt;
+  ledger.what_if.resize(count);
+  for (WhatIf& answer : ledger.what_if) what_if_fields(io, answer);
   if (io.failed) return std::nullopt;
   return ledger;
 }

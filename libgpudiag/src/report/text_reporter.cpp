@@ -193,3 +193,4 @@ std::unique_ptr<Reporter> make_text_reporter(Write write, TextOptions options) {
 }
 
 }  // namespace gpudiag
+    if (!finding.together_with.empty()) title += fmt::format(" together with {}", finding.together_with);

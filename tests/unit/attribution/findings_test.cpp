@@ -283,6 +283,86 @@ TEST(Findings, ACauseOfUnknownSavingIsNotSaidToBeHidden) {
   EXPECT_THAT(diagnosis.findings, IsEmpty());
 }
 
+// Either of a sync and a slow host alone saves next to nothing, both save 40 %.
+RankBasis rank_with_a_hidden_pair(DurationNs both) {
+  IterationLedger like = ledger(0, 55'000'000, {{Cause::kSync, 15'000'000}, {Cause::kHost, 30'000'000}});
+  like.replay_cost[at(Cause::kSync)] = milliseconds(1);
+  like.replay_cost[at(Cause::kHost)] = DurationNs{500'000};
+  like.replay_cost_all_host = milliseconds(42);
+  like.what_if = {{{Removal::of(Cause::kSync), Removal::of(Cause::kHost)}, both}};
+  return rank_of(like);
+}
+
+TEST(Findings, TwoCausesThatHideEachOtherAreOneFinding) {
+  const Diagnosis diagnosis = diagnose_one(rank_with_a_hidden_pair(milliseconds(40)));
+  ASSERT_THAT(diagnosis.findings, SizeIs(1)) << "removing all saves hardly more than these two";
+  const Finding& pair = diagnosis.findings[0];
+  EXPECT_EQ(pair.cause, FindingCause::kHost);
+  EXPECT_EQ(pair.together_with, "sync");
+  EXPECT_DOUBLE_EQ(pair.share, 0.4);
+  EXPECT_EQ(pair.cost_per_iteration, milliseconds(40));
+  EXPECT_NEAR(pair.speedup_if_fixed, 1 / 0.6, 1e-9);
+  EXPECT_THAT(pair.evidence, Contains(HasSubstr("without host alone 0.5 % of wall would be saved, without sync "
+                                                "alone 1.0 %, without both 40.0 %")));
+  EXPECT_EQ(diagnosis.verdict, "host");
+  EXPECT_THAT(diagnosis.reason, HasSubstr("it and sync hide each other"));
+}
+
+TEST(Findings, TwoCausesThatSaveLittleTogetherAreNoPair) {
+  const Diagnosis diagnosis = diagnose_one(rank_with_a_hidden_pair(milliseconds(5)));
+  ASSERT_THAT(diagnosis.findings, SizeIs(1));
+  EXPECT_EQ(diagnosis.findings[0].cause, FindingCause::kHostTogether);
+}
+
+TEST(Findings, WhatWasAskedOfAFewIterationsOnlyIsNotSaidOfAll) {
+  RankBasis rank = rank_with_a_hidden_pair(milliseconds(40));
+  rank.sum.what_if[0].wall = DurationNs{rank.sum.wall.ns / 2 - 1};
+  rank.sum.what_if[0].saved = DurationNs{rank.sum.what_if[0].wall.ns * 2 / 5};
+  EXPECT_THAT(diagnose_one(rank).findings.at(0).together_with, IsEmpty());
+}
+
+TEST(Findings, SubCausesHaveTheirCosts) {
+  IterationLedger like = ledger(0, 70'000'000, {{Cause::kSync, 30'000'000}});
+  like.what_if = {{{Removal::of(Cause::kSync, SubCause::kItem), Removal{}}, milliseconds(8)},
+                  {{Removal::of(Cause::kSync, SubCause::kDeviceSync), Removal{}}, milliseconds(20)}};
+  const Finding found = diagnose_one(rank_of(like)).findings.at(0);
+  ASSERT_THAT(found.sub_costs, SizeIs(2));
+  EXPECT_EQ(found.sub_costs[0].sub_cause, SubCause::kDeviceSync);
+  EXPECT_DOUBLE_EQ(found.sub_costs[0].share, 0.2);
+  EXPECT_EQ(found.sub_costs[1].cost_per_iteration, milliseconds(8));
+  EXPECT_THAT(found.evidence, Contains("removed alone, of wall: device_sync 20.0 %, item 8.0 %"));
+}
+
+TEST(Findings, WhatComesBackSeldomIsGivenWithItsPeriodAndSharedOut) {
+  std::vector<IterationLedger> iterations(20, ledger(0, 10'000'000));
+  for (const std::size_t i : {3u, 8u, 13u, 18u}) {
+    iterations[i] = ledger(0, 10'000'000, {{Cause::kCheckpoint, 30'000'000}});
+    iterations[i].evidence = {evidence(Cause::kCheckpoint, SubCause::kNone, "torch.save", 30'000'000)};
+  }
+  const Finding found = diagnose_one(rank_of(iterations)).findings.at(0);
+  ASSERT_TRUE(found.every);
+  EXPECT_DOUBLE_EQ(*found.every, 5);
+  EXPECT_THAT(found.evidence, Contains("every 5 iterations on average; shared out over all, 6.000 ms each"));
+  EXPECT_THAT(found.evidence, Contains(HasSubstr("torch.save on thread 7: 4 times in 4 of 20 iterations, every 5 iterations")));
+}
+
+TEST(Findings, WhatComesInEachIterationHasNoPeriod) {
+  IterationLedger like = ledger(0, 10'000'000, {{Cause::kSync, 5'000'000}});
+  like.evidence = {evidence(Cause::kSync, SubCause::kItem, "aten::item", 5'000'000)};
+  EXPECT_FALSE(diagnose_one(rank_of(like)).findings.at(0).every);
+}
+
+TEST(Findings, CompilingAfterWarmUpIsAFindingOfItsOwn) {
+  IterationLedger like = ledger(0, 10'000'000, {{Cause::kHost, 5'000'000}});
+  like.evidence = {evidence(Cause::kHost, SubCause::kCompile, "CompiledFxGraph", 5'000'000)};
+  EXPECT_EQ(diagnose_one(rank_of(like)).verdict, "recompilation");
+  like.evidence[0].what = "cudaGraphInstantiate";
+  EXPECT_EQ(diagnose_one(rank_of(like)).verdict, "graph_recapture");
+  RankBasis short_run = rank_of(like);
+  short_run.steady = false;
+  EXPECT_EQ(diagnose_one(short_run).verdict, "host") << "of a run that never settled it may be the first time";
+}
+
 TEST(Findings, CausesThatAddUpAreNotSaidToHideEachOther) {
   IterationLedger like = ledger(0, 60'000'000, {{Cause::kSync, 20'000'000}, {Cause::kHost, 20'000'000}});
   like.replay_cost_all_host = milliseconds(40);

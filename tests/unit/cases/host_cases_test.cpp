@@ -89,7 +89,7 @@ TEST_F(Diagnosed, AGraphMadeAnewInEachStepIsHostWorkOfCompiling) {
     job.end_of_step();
   }
   job.analyse();
-  EXPECT_EQ(diagnosis().verdict, "host");
+  EXPECT_EQ(diagnosis().verdict, "graph_recapture");
   EXPECT_EQ(finding(0).sub_cause, SubCause::kCompile);
   EXPECT_NEAR(finding(0).share, 2.9 / 3.4, 0.01);
   EXPECT_FALSE(blames(FindingCause::kDataLoading));

@@ -29,6 +29,7 @@ TEST(IterationJson, HoldsEveryFieldOfTheLedgerInOneLine) {
   made.launches = 8;
   made.operations = 9;
   made.evidence.push_back(evidence(Cause::kSync, SubCause::kItem, "aten::item", 60));
+  made.what_if = {{{Removal::of(Cause::kDataLoading), Removal::of(Cause::kSync, SubCause::kItem)}, {250}}};
   EXPECT_EQ(
       iteration_json(made, 3),
       R"({"schema":"gpudiag.iteration/1","rank":3,"device":0,"index":5,"label":"ProfilerStep#5",)"
@@ -42,6 +43,7 @@ TEST(IterationJson, HoldsEveryFieldOfTheLedgerInOneLine) {
       R"("dependency_ns":0,"unknown_ns":0,"communication_ns":3,"copy_ns":2,"all_host_ns":261},)"
       R"("communication":{"total_ns":35,"straggler_wait_ns":null,"transfer_ns":null},)"
       R"("copy":{"total_ns":15},"own_ns":4,"launches":8,"operations":9,"opaque_graphs":0,)"
+      R"("what_if":[{"without":["data_loading","sync:item"],"saved_ns":250}],)"
       R"("evidence":[{"cause":"sync","sub_cause":"item","what":"aten::item","thread":7,"count":1,)"
       R"("host_ns":60,"charged_ns":60,"longest_at_ns":0,"bytes":0}]})");
 }
@@ -84,6 +86,21 @@ TEST(SumJson, ASumSaysOfHowManyIterations) {
   JsonWriter json{out};
   write_sum(json, sum);
   EXPECT_EQ(out.substr(0, 49), R"({"iterations":2,"wall_ns":11,"host_step_ns":0,"co)");
+}
+
+TEST(SumJson, AnswersAreSummedByQuestion) {
+  LedgerSum sum;
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    IterationLedger made = ledger(i, 100);
+    if (i > 0) made.what_if = {{{Removal::of(Cause::kHost), Removal{Removal::kCommunication}}, {30}}};
+    sum.add(made);
+  }
+  std::string out;
+  JsonWriter json{out};
+  write_sum(json, sum);
+  EXPECT_NE(out.find(R"("what_if":[{"without":["host","communication"],"iterations":2,"wall_ns":200,"saved_ns":60}])"),
+            std::string::npos)
+      << out;
 }
 
 }  // namespace
