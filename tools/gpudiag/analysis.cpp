@@ -14,6 +14,7 @@
 #include "record/recording.hpp"
 #include "run_lines.hpp"
 #include "sources/kineto_file/kineto_trace.hpp"
+#include "sources/nsys_file/nsys_trace.hpp"
 
 namespace gpudiag::tool {
 
@@ -81,7 +82,8 @@ std::optional<Error> Analysis::add(const InputFile& file) {
   progress_.begin_file(file.path.filename().string());
   std::optional<Error> error;
   switch (file.kind) {
-    case InputKind::kKinetoTrace: error = add_kineto(file.path); break;
+    case InputKind::kKinetoTrace: error = add_trace(file.path, read_kineto(file.path, read_options())); break;
+    case InputKind::kNsysExport: error = add_trace(file.path, read_nsys(file.path, read_options())); break;
     case InputKind::kRecording: error = add_recording(file.path); break;
     case InputKind::kRunLines: error = add_run_lines(file.path); break;
   }
@@ -108,10 +110,10 @@ std::uint32_t Analysis::free_rank(std::uint32_t wanted) {
   return wanted;
 }
 
-void Analysis::hand_over(RankCollector& rank) {
+void Analysis::hand_over(RankCollector& rank, bool claims) {
   const std::uint32_t claimed = rank.info().rank;
   rank.info().rank = free_rank(claimed);
-  if (rank.info().rank != claimed)
+  if (claims && rank.info().rank != claimed)
     rank.add_note({{}, "rank_changed",
                    fmt::format("claims to be rank {}, which another file is already", claimed)});
   rank.close();
@@ -121,19 +123,24 @@ void Analysis::hand_over(RankCollector& rank) {
   for (Reporter* reporter : reporters_) reporter->rank(rank);
 }
 
-std::optional<Error> Analysis::add_kineto(const fs::path& path) {
+ReadOptions Analysis::read_options() {
   ReadOptions options;
   options.on_progress = [this](std::uint64_t read, std::uint64_t total) { progress_.at(read, total); };
-  const Result<RecordedTrace> trace = read_kineto(path, options);
+  return options;
+}
+
+std::optional<Error> Analysis::add_trace(const fs::path& path, const Result<RecordedTrace>& trace) {
   if (!trace) return trace.error();
   const RecordedInfo& about = trace->info();
-  bool first = true;
+  std::uint32_t place = 0;
   for (const RecordedProcess& process : trace->processes()) {
     // Workers of a loader have host records alone; they are evidence for the main process, no rank.
-    if (!first && process.operations == 0) continue;
+    if (place > 0 && process.operations == 0) continue;
+    const std::optional<std::uint32_t> said = process.rank ? process.rank : about.rank ? about.rank : rank_in_name(path);
     SessionInfo info;
     info.origin_unix_ns = number_or<std::int64_t>(about.origin_unix_ns, 0);
-    info.rank = about.rank.value_or(rank_in_name(path).value_or(0));
+    info.rank = said.value_or(place);
+    info.host = about.host;
     info.pid = process.pid > 0 ? static_cast<std::uint64_t>(process.pid) : 0;
     info.source = path.filename().string();
     info.torch = about.torch;
@@ -143,12 +150,17 @@ std::optional<Error> Analysis::add_kineto(const fs::path& path) {
     trace->deliver(process.id, engine);
     engine.finish();
     for (const RecordedDevice& device : about.devices)
-      if (rank.devices().count(device.id) > 0) rank.add_device({device.id, device.name});
+      if (rank.devices().count(device.id) > 0 && device.process.value_or(process.id) == process.id)
+        rank.add_device({device.id, device.name});
     Quality quality = engine.quality();
-    if (first) add_defects(quality, trace->quality());
+    if (place == 0) {
+      add_defects(quality, trace->quality());
+      for (const std::string& text : about.unknown) rank.add_note({{}, "not_in_file", text});
+    }
     rank.set_quality(quality);
-    hand_over(rank);
-    first = false;
+    // One file of several processes may name a rank for all of them, which is the first one's.
+    hand_over(rank, said.has_value() && (process.rank || place == 0));
+    ++place;
   }
   return std::nullopt;
 }

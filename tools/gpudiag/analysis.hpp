@@ -14,6 +14,7 @@
 #include "input_file.hpp"
 #include "progress.hpp"
 #include "report/reporter.hpp"
+#include "sources/recorded/recorded_trace.hpp"
 
 namespace gpudiag::tool {
 
@@ -37,12 +38,14 @@ class Analysis {
   std::size_t ranks() const { return bases_.size(); }
 
  private:
-  std::optional<Error> add_kineto(const std::filesystem::path& path);
+  ReadOptions read_options();
+  std::optional<Error> add_trace(const std::filesystem::path& path, const Result<RecordedTrace>& trace);
   std::optional<Error> add_recording(const std::filesystem::path& path);
   std::optional<Error> add_run_lines(const std::filesystem::path& path);
   EngineOptions engine_options() const;
   std::uint32_t free_rank(std::uint32_t wanted);
-  void hand_over(RankCollector& rank);
+  /// `claims`: the file says which rank it is, and did not only get a number.
+  void hand_over(RankCollector& rank, bool claims = true);
 
   std::vector<Reporter*> reporters_;
   AnalysisOptions options_;

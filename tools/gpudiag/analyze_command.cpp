@@ -24,7 +24,9 @@ namespace {
 constexpr const char* kExamples = R"(
 Examples:
   gpudiag analyze trace.json.gz                    one trace of torch.profiler
-  gpudiag analyze traces/                          a folder of them, one rank each
+  gpudiag analyze report.sqlite                    what Nsight Systems recorded, exported by
+                                                   nsys export --type sqlite report.nsys-rep
+  gpudiag analyze traces/                          a folder of both, one rank a process
   gpudiag analyze gpudiag-run/ --steps             a live run, with a line for each iteration
   gpudiag analyze rank0.pid7.gpudiag --format json -o report.json
   gpudiag analyze trace.json --ranges 'fetch_.*=data_loading' --iteration 'train_step'
@@ -112,7 +114,7 @@ int analyze(const AnalyzeArguments& arguments) {
 void add_analyze_command(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<AnalyzeArguments>();
   CLI::App* command = app.add_subcommand(
-      "analyze", "Report on traces of torch.profiler, recordings and live runs, or folders of them");
+      "analyze", "Report on traces of torch.profiler and Nsight Systems, recordings and live runs, or folders of them");
   command->add_option("PATH", arguments->paths, "Files and folders")->required();
   command->add_option("--format,-f", arguments->format,
                       "text for people, json (gpudiag.report/1), jsonl (gpudiag.iteration/1)")

@@ -33,9 +33,20 @@ bool ends_with(std::string_view text, std::string_view end) {
 // What a folder is searched for; a file that the user names may have any name.
 bool has_known_name(const fs::path& path) {
   const std::string name = path.filename().string();
-  constexpr std::array<std::string_view, 4> kEnds{".json", ".json.gz", ".jsonl", ".gpudiag"};
+  constexpr std::array<std::string_view, 5> kEnds{".json", ".json.gz", ".jsonl", ".gpudiag", ".sqlite"};
   return std::any_of(kEnds.begin(), kEnds.end(),
                      [&](std::string_view end) { return ends_with(name, end); });
+}
+
+// Their format is not public, so their names must do.
+bool is_nsys_report(const fs::path& path) {
+  const std::string end = path.extension().string();
+  return end == ".nsys-rep" || end == ".qdrep" || end == ".qdstrm";
+}
+
+std::string how_to_export(const fs::path& report) {
+  return fmt::format("only its own tools read {}; export it: nsys export --type sqlite {}",
+                     report.filename().string(), report.string());
 }
 
 Result<InputKind> kind_of_text(std::string_view text) {
@@ -49,7 +60,7 @@ Result<InputKind> kind_of_text(std::string_view text) {
     return Error{"is a report already; name the trace or the run's folder it was made from"};
   if (text.front() == '{' || text.front() == '[') return InputKind::kKinetoTrace;
   return Error{fmt::format("begins with {:?}, which is neither a Kineto trace (JSON, plain or .gz), nor "
-                           "a recording or a run of gpudiag",
+                           "an export of Nsight Systems (.sqlite), nor a recording or a run of gpudiag",
                            text.substr(0, 16))};
 }
 
@@ -79,8 +90,10 @@ std::string why_empty(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator{folder, error})
     if (entry.is_directory(error) && holds_inputs(entry.path())) inside.push_back(entry.path().string());
   std::sort(inside.begin(), inside.end());
-  std::string text = fmt::format("{}: no trace (*.json, *.json.gz), run (*.jsonl) or recording (*.gpudiag) in this folder",
+  std::string text = fmt::format("{}: no trace (*.json, *.json.gz, *.sqlite), run (*.jsonl) or recording (*.gpudiag) in this folder",
                                  folder.string());
+  for (const auto& entry : fs::directory_iterator{folder, error})
+    if (is_nsys_report(entry.path())) return text + "; " + how_to_export(entry.path());
   if (inside.empty()) return text;
   const std::size_t more = inside.size() > kNamed ? inside.size() - kNamed : 0;
   inside.resize(inside.size() - more);
@@ -124,8 +137,8 @@ Result<InputKind> kind_of(const fs::path& path) {
   if (begins_with(kRecordingPreamble, start)) return Error{"is a recording that was cut before its first record"};
   if (begins_with(start, "gpudiag.records/")) return InputKind::kRecording;
   if (begins_with(start, "\x1f\x8b")) return InputKind::kKinetoTrace;
-  if (begins_with(start, "SQLite format 3"))
-    return Error{"is a database; exports of Nsight Systems cannot be read by this version"};
+  if (begins_with(start, "SQLite format 3")) return InputKind::kNsysExport;
+  if (is_nsys_report(path)) return Error{"is a report of Nsight Systems: " + how_to_export(path)};
   // The first line of a run may be cut, and says nothing then.
   if (ends_with(path.filename().string(), ".jsonl")) return InputKind::kRunLines;
   return kind_of_text(start);

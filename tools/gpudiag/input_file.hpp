@@ -15,6 +15,7 @@ namespace gpudiag::tool {
 
 enum class InputKind : std::uint8_t {
   kKinetoTrace,  ///< torch.profiler's JSON, plain or gzip
+  kNsysExport,   ///< a database that nsys export wrote
   kRecording,    ///< gpudiag.records/1
   kRunLines,     ///< gpudiag.session/1 and gpudiag.iteration/1, as a live run writes them
 };

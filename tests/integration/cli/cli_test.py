@@ -2,6 +2,7 @@
 """Runs the gpudiag command as a user does. GPUDIAG_COMMAND names it, GPUDIAG_TEST_TOOLS the folder of
 the helper programs, GPUDIAG_SCHEMAS the folder of the JSON Schemas."""
 
+import contextlib
 import gzip
 import json
 import os
@@ -9,6 +10,7 @@ import pathlib
 import re
 import shutil
 import signal
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -201,7 +203,8 @@ class Analyze(Case):
     def test_WhatCannotBeReadIsNamedWithItsReason(self):
         for name, content, reason in (("empty.json", b"", "is empty"),
                                       ("text.json", b"hello", "neither a Kineto trace"),
-                                      ("x.sqlite", b"SQLite format 3\0", "Nsight Systems"),
+                                      ("x.sqlite", b"SQLite format 3\0", "as exports of Nsight Systems do, but cannot"),
+                                      ("job.nsys-rep", b"\1\2", "nsys export --type sqlite"),
                                       ("r.json", b'{"schema":"gpudiag.report/1"}', "is a report already")):
             path = self.write(name, content)
             result = self.gpudiag("analyze", path)
@@ -209,6 +212,70 @@ class Analyze(Case):
             self.assertIn(reason, result.stderr.decode())
             self.assertIn(name, result.stderr.decode())
             self.assertEqual(result.stdout, b"")
+
+    def export(self, name, processes=(100,), launches=200):
+        """An export of Nsight Systems: each process launches on a device of its own."""
+        path = self.folder / name
+        with contextlib.closing(sqlite3.connect(path)) as file, file:
+            file.executescript("""
+                CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+                INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'gemm');
+                CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId);
+                CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId,
+                                                         globalPid, shortName);
+                CREATE TABLE NVTX_EVENTS (start, end, eventType, text, globalTid);""")
+            for device, pid in enumerate(processes):
+                process = (1 << 48) | (pid << 24)
+                for i in range(launches):
+                    at = i * 100_000
+                    file.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?,?,?,?,1)",
+                                 (at, at + 5000, process | pid, i + 1))
+                    file.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?,?,?,1,7,?,?,2)",
+                                 (at + 10_000, at + 80_000, device, i + 1, process))
+                for step in range(launches // 20):
+                    at = step * 2_000_000
+                    file.execute("INSERT INTO NVTX_EVENTS VALUES (?,?,59,?,?)",
+                                 (at, at + 1_999_000, f"step {step}", process | pid))
+        return path
+
+    def test_AnExportOfNsightSystemsIsOneRankAProcess(self):
+        report = self.report(self.export("report.sqlite", processes=(300, 200)), "--iteration", "^step")
+        self.assertEqual([(rank["rank"], rank["devices"][0]["device"]) for rank in report["ranks"]], [(0, 0), (1, 1)])
+        for rank in report["ranks"]:
+            iterations = rank["devices"][0]["iterations"]
+            self.assertEqual(len(iterations), 10)
+            self.assertEqual(iterations[4]["label"], "step 4")
+            self.assertEqual(iterations[4]["compute_ns"], 20 * 70_000)
+        notes = report["ranks"][0]["notes"]
+        self.assertEqual({note["code"] for note in notes}, {"not_in_file"})
+        self.assertIn("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION is absent", " ".join(note["text"] for note in notes))
+
+    def test_AnExportIsKnownByItsContentAndNotByItsName(self):
+        path = self.export("report.sqlite")
+        self.assertEqual(len(self.report(path.rename(self.folder / "report.json"))["ranks"]), 1)
+
+    def test_AFolderMayHoldExportsAndTracesOfPyTorch(self):
+        (self.folder / "a").mkdir()
+        self.write("a/rank5.json", trace(rank=5))
+        self.export("a/report.sqlite", processes=(100, 200)).chmod(0o444)
+        (self.folder / "a/report.nsys-rep").write_bytes(b"\1")
+        report = self.report("a")
+        self.assertEqual(sorted(rank["rank"] for rank in report["ranks"]), [0, 1, 5])
+        self.assertEqual(sorted(p.name for p in (self.folder / "a").iterdir()),
+                         ["rank5.json", "report.nsys-rep", "report.sqlite"])  # and nothing of the database's
+
+    def test_AFolderOfReportsThatNobodyExportedIsToldHow(self):
+        (self.folder / "a").mkdir()
+        (self.folder / "a/job.nsys-rep").write_bytes(b"\1")
+        result = self.gpudiag("analyze", "a")
+        self.assertEqual((result.returncode, result.stdout), (1, b""))
+        self.assertIn("nsys export --type sqlite a/job.nsys-rep", result.stderr.decode())
+
+    def test_ACutExportGivesWhatIsThereAndSaysSo(self):
+        path = self.export("report.sqlite", launches=2000)
+        path.write_bytes(path.read_bytes()[:-20_000])
+        report = self.report(path)
+        self.assertEqual(report["ranks"][0]["quality"]["defects"]["truncated"], 1)
 
     def test_AMissingFileAndAnEmptyFolderAreNamed(self):
         result = self.gpudiag("analyze", self.folder / "nowhere.json")
