@@ -3,14 +3,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <memory>
+#include <sstream>
 #include <string_view>
 
+#include "attribution/ranks/job_findings.hpp"
+#include "attribution/ranks/summary_file.hpp"
 #include "record/recording.hpp"
 #include "run_lines.hpp"
 #include "sources/kineto_file/kineto_trace.hpp"
@@ -67,6 +72,58 @@ void add_devices(const RecordingReader& reader, RankCollector& rank) {
       rank.add_device({DeviceId{number_or<std::uint32_t>(key.substr(kDevice.size()), 0)}, value});
 }
 
+/// Of a trace: the launcher's variables are not in it. `ranked`: it says which rank it is.
+RankIdentity identity_of(const SessionInfo& info, const RecordedInfo& about, bool ranked) {
+  RankIdentity who;
+  who.rank = info.rank;
+  who.world_size = ranked ? about.world_size.value_or(0) : 0;
+  who.pid = info.pid;
+  who.origin_unix_ns = info.origin_unix_ns;
+  who.host = info.host;
+  who.source = info.source;
+  return who;
+}
+
+RankIdentity identity_of(const SessionInfo& info, const RecordingReader& reader) {
+  RankIdentity who;
+  who.rank = info.rank;
+  who.world_size = number_or<std::uint32_t>(reader.attribute("world_size"), 0);
+  who.restart = number_or<std::uint32_t>(reader.attribute("restart"), 0);
+  who.job = reader.attribute("job");
+  who.pid = info.pid;
+  who.origin_unix_ns = info.origin_unix_ns;
+  who.host = info.host;
+  who.version = info.version;
+  who.source = info.source;
+  return who;
+}
+
+/// What the session wrote beside its lines: `rank3.pid77.ranks` and, of further devices,
+/// `rank3.pid77.dev1.ranks`.
+std::vector<RankSummary> summaries_beside(const fs::path& lines, RankCollector& rank) {
+  std::vector<fs::path> paths;
+  std::error_code ignored;
+  const std::string stem = lines.stem().string() + ".";
+  for (const auto& entry : fs::directory_iterator{lines.parent_path().empty() ? fs::path{"."} : lines.parent_path(), ignored})
+    if (entry.path().extension() == ".ranks" && entry.path().filename().string().compare(0, stem.size(), stem) == 0)
+      paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  std::vector<RankSummary> summaries;
+  for (const fs::path& path : paths) {
+    std::ifstream in{path, std::ios::binary};
+    std::ostringstream bytes;
+    bytes << in.rdbuf();
+    Result<RankSummary> summary = read_summary(bytes.str());
+    if (!summary) {
+      rank.add_note({{}, "summary_unreadable", fmt::format("{}: {}", path.filename().string(), summary.error().message)});
+      continue;
+    }
+    summary->who.source = path.filename().string();
+    summaries.push_back(std::move(*summary));
+  }
+  return summaries;
+}
+
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
@@ -92,9 +149,102 @@ std::optional<Error> Analysis::add(const InputFile& file) {
 }
 
 Diagnosis Analysis::end() {
-  Diagnosis diagnosis = diagnose(bases_);
+  const std::vector<JobReport> jobs = analyze_jobs(summaries_);
+  share_waits(jobs);
+  for (const Waiting& waiting : waiting_) {
+    waiting.rank->close();
+    for (Reporter* reporter : reporters_) reporter->rank(*waiting.rank);
+  }
+  if (!jobs.empty())
+    for (Reporter* reporter : reporters_) reporter->jobs(jobs);
+  const Diagnosis diagnosis = diagnose_groups(jobs);
   for (Reporter* reporter : reporters_) reporter->end(diagnosis);
   return diagnosis;
+}
+
+// Straggler waits and transfers belong into the ledgers of the iterations.
+void Analysis::share_waits(const std::vector<JobReport>& jobs) {
+  std::map<std::size_t, const std::optional<RankWait>*> of_summary;
+  std::map<std::size_t, const JobReport*> job_of;
+  for (const JobReport& job : jobs)
+    for (std::size_t m = 0; m < job.members.size(); ++m) {
+      of_summary[job.members[m]] = &job.waits[m * job.indices.size()];
+      job_of[job.members[m]] = &job;
+    }
+  for (const Waiting& waiting : waiting_) {
+    AddedWaits waits;
+    for (const std::size_t s : waiting.summaries) {
+      const auto found = of_summary.find(s);
+      if (found == of_summary.end()) continue;
+      const std::vector<std::uint64_t>& indices = job_of[s]->indices;
+      for (std::size_t i = 0; i < indices.size(); ++i)
+        if (const auto& wait = found->second[i])
+          waits[{summaries_[s].who.device, indices[i]}] = {wait->straggler_wait, wait->transfer};
+    }
+    waiting.rank->set_waits(std::move(waits));
+  }
+}
+
+// Ranks of a job; of what was compared with nobody, the files of one run; each other file by itself.
+std::vector<std::vector<std::size_t>> Analysis::group_ranks(const std::vector<JobReport>& jobs) const {
+  std::map<std::size_t, std::size_t> owner;
+  for (std::size_t w = 0; w < waiting_.size(); ++w)
+    for (const std::size_t s : waiting_[w].summaries) owner[s] = w;
+  std::vector<std::vector<std::size_t>> groups;
+  std::vector<bool> grouped(waiting_.size(), false);
+  for (const JobReport& job : jobs) {
+    std::set<std::size_t> members;
+    for (const std::size_t s : job.members) members.insert(owner[s]);
+    for (const std::size_t w : members) grouped[w] = true;
+    groups.emplace_back(members.begin(), members.end());
+  }
+  std::map<std::string, std::size_t> runs;
+  for (std::size_t w = 0; w < waiting_.size(); ++w)
+    if (grouped[w] && !waiting_[w].together.empty())
+      for (std::size_t g = 0; g < groups.size(); ++g)
+        if (std::count(groups[g].begin(), groups[g].end(), w) > 0) runs.try_emplace(waiting_[w].together, g);
+  for (std::size_t w = 0; w < waiting_.size(); ++w) {
+    if (grouped[w]) continue;
+    const std::string& run = waiting_[w].together;
+    const auto [found, fresh] = run.empty() ? std::pair{runs.end(), true} : runs.try_emplace(run, groups.size());
+    if (fresh) groups.push_back({w});
+    else groups[found->second].push_back(w);
+  }
+  return groups;
+}
+
+Diagnosis Analysis::diagnose_groups(const std::vector<JobReport>& jobs) {
+  const auto groups = group_ranks(jobs);
+  Diagnosis all;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    std::vector<RankBasis> bases;
+    std::vector<std::string> whom;
+    for (const std::size_t w : groups[g]) {
+      bases.push_back(waiting_[w].rank->basis());
+      whom.push_back(waiting_[w].rank->info().source);
+    }
+    Diagnosis diagnosis = diagnose(bases);
+    if (g < jobs.size()) add_culprits(diagnosis, jobs[g]);
+    if (groups.size() == 1) return diagnosis;
+    const std::string name = whom.size() == 1 ? whom[0] : fmt::format("{} files, {} to {}", whom.size(), whom.front(), whom.back());
+    for (Finding& finding : diagnosis.findings)
+      if (!finding.rank && bases.size() == 1) finding.rank = bases.front().rank;
+    for (Reporter* reporter : reporters_) reporter->part(name, diagnosis);
+    all.findings.insert(all.findings.end(), diagnosis.findings.begin(), diagnosis.findings.end());
+  }
+  if (groups.empty()) return diagnose({});
+  std::stable_sort(all.findings.begin(), all.findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.ranked_by > b.ranked_by; });
+  all.verdict = kSeveralJobs;
+  all.reason = fmt::format("these are {} jobs that have nothing to do with each other, as far as their files tell; each has "
+                           "its own verdict", groups.size());
+  return all;
+}
+
+// Below a tenth of it ledgers go to a file each, of which a process may not have many.
+std::size_t Analysis::memory_limit() const {
+  constexpr std::size_t kInAll = std::size_t{1} << 29;
+  return std::clamp<std::size_t>(kInAll / (waiting_.size() + 1), std::size_t{1} << 16, std::size_t{4} << 20);
 }
 
 EngineOptions Analysis::engine_options() const {
@@ -110,17 +260,21 @@ std::uint32_t Analysis::free_rank(std::uint32_t wanted) {
   return wanted;
 }
 
-void Analysis::hand_over(RankCollector& rank, bool claims) {
+void Analysis::hand_over(RankCollector&& rank, std::vector<RankSummary> summaries, bool claims, std::string together) {
   const std::uint32_t claimed = rank.info().rank;
   rank.info().rank = free_rank(claimed);
   if (claims && rank.info().rank != claimed)
     rank.add_note({{}, "rank_changed",
                    fmt::format("claims to be rank {}, which another file is already", claimed)});
-  rank.close();
   for (const auto& [id, device] : rank.devices()) iterations_ += device.iterations;
-  bases_.push_back(rank.basis());
-  progress_.clear();  // a reporter may write to the same terminal
-  for (Reporter* reporter : reporters_) reporter->rank(rank);
+  Waiting waiting;
+  waiting.rank = std::make_unique<RankCollector>(std::move(rank));
+  waiting.together = std::move(together);
+  for (RankSummary& summary : summaries) {
+    waiting.summaries.push_back(summaries_.size());
+    summaries_.push_back(std::move(summary));
+  }
+  waiting_.push_back(std::move(waiting));
 }
 
 ReadOptions Analysis::read_options() {
@@ -144,10 +298,15 @@ std::optional<Error> Analysis::add_trace(const fs::path& path, const Result<Reco
     info.pid = process.pid > 0 ? static_cast<std::uint64_t>(process.pid) : 0;
     info.source = path.filename().string();
     info.torch = about.torch;
-    RankCollector rank{info};
-    Engine engine{engine_options(), trace->names(),
-                  [&](const IterationLedger& ledger) { rank.add(ledger); }};
-    trace->deliver(process.id, engine);
+    RankCollector rank{info, memory_limit()};
+    SummaryBuilder summary{identity_of(info, about, said.has_value())};
+    RankRecorder recorder{trace->names(), nullptr, [&](auto&&... iteration) { summary.add(iteration...); }};
+    Engine engine{engine_options(), trace->names(), [&](const IterationLedger& ledger) {
+                    rank.add(ledger);
+                    recorder.iteration(ledger);
+                  }};
+    recorder.set_next(&engine);
+    trace->deliver(process.id, recorder);
     engine.finish();
     for (const RecordedDevice& device : about.devices)
       if (rank.devices().count(device.id) > 0 && device.process.value_or(process.id) == process.id)
@@ -159,7 +318,10 @@ std::optional<Error> Analysis::add_trace(const fs::path& path, const Result<Reco
     }
     rank.set_quality(quality);
     // One file of several processes may name a rank for all of them, which is the first one's.
-    hand_over(rank, said.has_value() && (process.rank || place == 0));
+    // Processes of one file were recorded together.
+    const bool several = trace->processes().size() > 1;
+    hand_over(std::move(rank), summary.take(), said.has_value() && (process.rank || place == 0),
+              several ? path.string() : std::string{});
     ++place;
   }
   return std::nullopt;
@@ -175,15 +337,21 @@ std::optional<Error> Analysis::add_recording(const fs::path& path) {
                            return std::fread(to, 1, size, file.get());
                          }};
   if (auto error = reader.open()) return error;
-  RankCollector rank{session_of(reader, path)};
+  RankCollector rank{session_of(reader, path), memory_limit()};
+  SummaryBuilder summary{identity_of(rank.info(), reader)};
+  RankRecorder recorder{names, nullptr, [&](auto&&... iteration) { summary.add(iteration...); }};
   EngineOptions options = engine_options();
   // The user's rules go before those of the run, which must be the same for the same ledgers.
   for (std::string& rule : split_rules(reader.attribute("option.GPUDIAG_RANGES")))
     options.range_rules.push_back(std::move(rule));
   if (options.iteration_pattern.empty())
     options.iteration_pattern = reader.attribute("option.GPUDIAG_ITERATION");
-  Engine engine{options, names, [&](const IterationLedger& ledger) { rank.add(ledger); }};
-  while (reader.next(engine)) progress_.at(reader.bytes_read(), total);
+  Engine engine{options, names, [&](const IterationLedger& ledger) {
+                  rank.add(ledger);
+                  recorder.iteration(ledger);
+                }};
+  recorder.set_next(&engine);
+  while (reader.next(recorder)) progress_.at(reader.bytes_read(), total);
   engine.finish();
   add_devices(reader, rank);
   Quality quality = engine.quality();
@@ -191,7 +359,7 @@ std::optional<Error> Analysis::add_recording(const fs::path& path) {
   quality[Defect::kTruncated] += reader.truncated() ? 1 : 0;
   rank.set_quality(quality);
   rank.set_finished(reader.finished());
-  hand_over(rank);
+  hand_over(std::move(rank), summary.take(), true, path.parent_path().string());
   return std::nullopt;
 }
 
@@ -202,7 +370,7 @@ std::optional<Error> Analysis::add_run_lines(const fs::path& path) {
   const std::uint64_t total = fs::file_size(path, ignored);
   SessionInfo info;
   info.rank = rank_in_name(path).value_or(0);
-  RankCollector rank{info};
+  RankCollector rank{info, memory_limit()};
   RunLines lines{rank};
   std::uint64_t read = 0;
   for (std::string line; std::getline(in, line);) {
@@ -211,7 +379,8 @@ std::optional<Error> Analysis::add_run_lines(const fs::path& path) {
     lines.add(line, in.eof());
   }
   lines.finish();
-  hand_over(rank);
+  std::vector<RankSummary> summaries = summaries_beside(path, rank);
+  hand_over(std::move(rank), std::move(summaries), true, path.parent_path().string());
   return std::nullopt;
 }
 

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flow: [gpudiag analyze]: paths -> files -> ranks -> report.
-// Reads files one after another and hands each rank to the reporters, so that memory does not grow
-// with the number of ranks.
+// Reads files one after another, compares the ranks that belong together, and hands each to the
+// reporters. What waits for the comparison is the ranks' summaries; ledgers lie in files meanwhile.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "attribution/engine.hpp"
 #include "attribution/findings.hpp"
+#include "attribution/ranks/rank_recorder.hpp"
 #include "input_file.hpp"
 #include "progress.hpp"
 #include "report/reporter.hpp"
@@ -35,7 +37,7 @@ class Analysis {
   Diagnosis end();
 
   std::uint64_t iterations() const { return iterations_; }
-  std::size_t ranks() const { return bases_.size(); }
+  std::size_t ranks() const { return waiting_.size(); }
 
  private:
   ReadOptions read_options();
@@ -44,13 +46,25 @@ class Analysis {
   std::optional<Error> add_run_lines(const std::filesystem::path& path);
   EngineOptions engine_options() const;
   std::uint32_t free_rank(std::uint32_t wanted);
-  /// `claims`: the file says which rank it is, and did not only get a number.
-  void hand_over(RankCollector& rank, bool claims = true);
+  /// `claims`: the file says which rank it is, and did not only get a number. `together`: files with the
+  /// same text belong together whatever their collectives say.
+  void hand_over(RankCollector&& rank, std::vector<RankSummary> summaries, bool claims = true, std::string together = {});
+  void share_waits(const std::vector<JobReport>& jobs);
+  std::vector<std::vector<std::size_t>> group_ranks(const std::vector<JobReport>& jobs) const;
+  Diagnosis diagnose_groups(const std::vector<JobReport>& jobs);
+  std::size_t memory_limit() const;
 
   std::vector<Reporter*> reporters_;
   AnalysisOptions options_;
   Progress& progress_;
-  std::vector<RankBasis> bases_;
+  /// A rank that has been read, until all have.
+  struct Waiting {
+    std::unique_ptr<RankCollector> rank;
+    std::vector<std::size_t> summaries;  ///< in summaries_, one for each device that communicates
+    std::string together;
+  };
+  std::vector<Waiting> waiting_;
+  std::vector<RankSummary> summaries_;
   std::set<std::uint32_t> ranks_seen_;
   std::uint64_t iterations_ = 0;
 };

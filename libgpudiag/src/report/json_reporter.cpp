@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "report/job_json.hpp"
 #include "report/ledger_json.hpp"
 #include "report/reporter.hpp"
 
@@ -35,11 +36,23 @@ class JsonReporter final : public Reporter {
     flush();
   }
 
+  void jobs(std::span<const JobReport> jobs) override {
+    JsonWriter json{jobs_};
+    write_jobs(json, jobs);
+  }
+
+  void part(std::string_view whom, const Diagnosis& diagnosis) override {
+    JsonWriter json{parts_};
+    if (!parts_.empty()) parts_ += ',';
+    json.begin_object().field("of", whom).field("verdict", diagnosis.verdict).field("reason", diagnosis.reason).end_object();
+  }
+
   void end(const Diagnosis& diagnosis) override {
     if (!origin_) open(0);
     json_.end_array().key("findings").begin_array();
     for (const Finding& finding : diagnosis.findings) write_finding(finding);
-    json_.end_array().key("collectives").begin_object().end_object();
+    json_.end_array().key("collectives").raw_json(jobs_.empty() ? "{}" : jobs_);
+    if (!parts_.empty()) json_.key("verdicts").begin_array().raw_json(parts_).end_array();
     json_.field("verdict", diagnosis.verdict).field("reason", diagnosis.reason).end_object();
     text_ += '\n';
     flush();
@@ -90,6 +103,12 @@ class JsonReporter final : public Reporter {
     json_.field("speedup_if_fixed", finding.speedup_if_fixed).key("evidence").begin_array();
     for (const std::string& piece : finding.evidence) json_.value(piece);
     json_.end_array().field("advice", finding.advice);
+    json_.field("together_with", finding.together_with);
+    json_.field("every_iterations", finding.every).key("sub_costs").begin_array();
+    for (const SubCost& cost : finding.sub_costs)
+      json_.begin_object().field("sub_cause", name_of(cost.sub_cause)).field("share", cost.share)
+          .field("cost_ns_per_iteration", cost.cost_per_iteration).end_object();
+    json_.end_array();
     json_.field("confidence", kConfidenceNames[static_cast<std::size_t>(finding.confidence)]);
     json_.end_object();
   }
@@ -100,15 +119,11 @@ class JsonReporter final : public Reporter {
   }
 
   Write write_;
+  std::string jobs_;
+  std::string parts_;
   std::string text_;
   JsonWriter json_{text_};
   std::optional<std::int64_t> origin_;
-    json_.field("together_with", finding.together_with);
-    json_.field("every_iterations", finding.every).key("sub_costs").begin_array();
-    for (const SubCost& cost : finding.sub_costs)
-      json_.begin_object().field("sub_cause", name_of(cost.sub_cause)).field("share", cost.share)
-          .field("cost_ns_per_iteration", cost.cost_per_iteration).end_object();
-    json_.end_array();
 };
 
 // Reads like the file of a live run, so that whatever reads the one reads the other.

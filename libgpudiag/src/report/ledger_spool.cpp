@@ -161,6 +161,14 @@ void LedgerSpool::spill() {
   waiting_.clear();
 }
 
+void LedgerSpool::visit_one(IterationLedger ledger, const std::function<void(const IterationLedger&)>& visit) const {
+  if (const auto wait = waits_.find({ledger.device, ledger.index}); wait != waits_.end()) {
+    ledger.straggler_wait = wait->second.straggler_wait;
+    ledger.transfer = wait->second.transfer;
+  }
+  visit(ledger);
+}
+
 void LedgerSpool::for_each(const std::function<void(const IterationLedger&)>& visit) const {
   const auto visit_whole = [&](std::string_view& bytes) {
     while (true) {
@@ -168,7 +176,7 @@ void LedgerSpool::for_each(const std::function<void(const IterationLedger&)>& vi
       auto one = take_text(rest);
       if (!one) return;
       bytes = rest;
-      if (const auto ledger = take_ledger(*one)) visit(*ledger);
+      if (auto ledger = take_ledger(*one)) visit_one(*std::move(ledger), visit);
     }
   };
   std::string buffer;

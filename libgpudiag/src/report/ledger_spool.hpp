@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,13 @@ void append_ledger(std::string& out, const IterationLedger& ledger);
 /// Takes one off the front; none where the bytes are none.
 std::optional<IterationLedger> take_ledger(std::string_view& bytes);
 
+/// What the comparison of ranks adds to a ledger, by device and index of the iteration.
+struct AddedWait {
+  DurationNs straggler_wait;
+  DurationNs transfer;
+};
+using AddedWaits = std::map<std::pair<DeviceId, std::uint64_t>, AddedWait>;
+
 /// Not thread-safe.
 class LedgerSpool {
  public:
@@ -31,6 +39,8 @@ class LedgerSpool {
   LedgerSpool& operator=(LedgerSpool&&) noexcept;
 
   void add(const IterationLedger& ledger);
+  /// Known later than the ledgers: for_each() puts them in.
+  void set_waits(AddedWaits waits) { waits_ = std::move(waits); }
   /// In order of add(). May be called again.
   void for_each(const std::function<void(const IterationLedger&)>& visit) const;
 
@@ -40,7 +50,10 @@ class LedgerSpool {
   };
   void spill();
 
+  void visit_one(IterationLedger ledger, const std::function<void(const IterationLedger&)>& visit) const;
+
   std::size_t memory_limit_;
+  AddedWaits waits_;
   std::string waiting_;
   std::unique_ptr<std::FILE, Close> file_;
   std::uint64_t in_file_ = 0;

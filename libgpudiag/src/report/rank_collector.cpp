@@ -6,6 +6,17 @@
 #include "attribution/advice.hpp"
 
 namespace gpudiag {
+namespace {
+
+// One iteration that is not known leaves the sum unknown, as in every other sum.
+void add_wait(LedgerSum& sum, const IterationLedger& ledger) {
+  if (sum.straggler_wait && ledger.straggler_wait) *sum.straggler_wait += *ledger.straggler_wait;
+  else sum.straggler_wait.reset();
+  if (sum.transfer && ledger.transfer) *sum.transfer += *ledger.transfer;
+  else sum.transfer.reset();
+}
+
+}  // namespace
 
 void RankCollector::add(const IterationLedger& ledger) {
   DeviceSummary& device = devices_[ledger.device];
@@ -38,8 +49,11 @@ void RankCollector::close() {
   std::map<DeviceId, CostScatter> scatter;
   for (const auto& [id, device] : devices_)
     scatter[id] = CostScatter{basis_.steady ? device.training - device.warm_up : device.all.iterations};
+  if (waits_known_)
+    for (auto& [id, device] : devices_) device.all.straggler_wait = device.all.transfer = DurationNs{};
   spool_.for_each([&](const IterationLedger& ledger) {
     DeviceSummary& device = devices_[ledger.device];
+    if (waits_known_ && ledger.valid()) add_wait(device.all, ledger);
     if (ledger.valid()) {
       all[ledger.device].add(ledger, began_);
       if (!basis_.steady) scatter[ledger.device].add(ledger);

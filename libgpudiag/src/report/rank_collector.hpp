@@ -37,7 +37,9 @@ struct DeviceSummary {
 /// Memory: eight bytes an iteration, beside the spool.
 class RankCollector {
  public:
-  explicit RankCollector(SessionInfo info) : info_{std::move(info)} {}
+  /// `memory_limit` of its spool: many ranks are kept at once where they are to be compared.
+  explicit RankCollector(SessionInfo info, std::size_t memory_limit = 4 << 20)
+      : info_{std::move(info)}, spool_{memory_limit} {}
 
   void add(const IterationLedger& ledger);
   void add_device(const DeviceInfo& device) { devices_[device.device].name = device.name; }
@@ -45,6 +47,11 @@ class RankCollector {
   void set_quality(const Quality& quality) { quality_ = quality; }
   /// Whether the job closed its session in order.
   void set_finished(bool finished) { finished_ = finished; }
+  /// What the ranks' comparison found; before close().
+  void set_waits(AddedWaits waits) {
+    waits_known_ = !waits.empty();
+    spool_.set_waits(std::move(waits));
+  }
   /// After the last add(): finds the steady iterations. Call once.
   void close();
 
@@ -72,6 +79,7 @@ class RankCollector {
   Quality quality_;
   std::vector<SessionNote> notes_;
   bool finished_ = true;
+  bool waits_known_ = false;
   RankBasis basis_;
 };
 

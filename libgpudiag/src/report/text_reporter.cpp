@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "report/job_text.hpp"
 #include "report/ledger_json.hpp"
 #include "report/reporter.hpp"
 #include "report/shares.hpp"
@@ -85,6 +86,7 @@ class TextReporter final : public Reporter {
   TextReporter(Write write, TextOptions options) : write_{std::move(write)}, options_{options} {}
 
   void rank(const RankCollector& rank) override {
+    if (ranks_++ >= options_.ranks) return;
     const SessionInfo& info = rank.info();
     wrap(fmt::format("rank {}: {}{}{}", info.rank, info.source, info.host.empty() ? "" : " on ", info.host), "", "  ");
     print_quality(rank);
@@ -96,10 +98,28 @@ class TextReporter final : public Reporter {
     for (const auto& [id, device] : rank.devices()) print_device(id, device);
   }
 
+  void jobs(std::span<const JobReport> jobs) override {
+    if (ranks_ > options_.ranks)
+      print("\nand {} more ranks, each in --format json\n", ranks_ - options_.ranks);
+    for (const JobReport& job : jobs) {
+      std::string_view first = "\n";
+      for (const std::string& paragraph : job_text(job)) {
+        wrap(paragraph, first, "    ");
+        first = "  ";
+      }
+    }
+  }
+
+  void part(std::string_view whom, const Diagnosis& diagnosis) override {
+    in_parts_ = true;
+    print("\n");
+    wrap(whom, "", "  ");
+    print_findings(diagnosis);
+    wrap(fmt::format("{}: {}", diagnosis.verdict, diagnosis.reason), "verdict: ", "  ");
+  }
+
   void end(const Diagnosis& diagnosis) override {
-    int number = 0;
-    if (!diagnosis.findings.empty()) print("\nfindings, by what removing the cause would save\n");
-    for (const Finding& finding : diagnosis.findings) print_finding(++number, finding);
+    if (!in_parts_) print_findings(diagnosis);
     print("\n");
     wrap(fmt::format("{}: {}", diagnosis.verdict, diagnosis.reason), "verdict: ", "  ");
   }
@@ -112,6 +132,12 @@ class TextReporter final : public Reporter {
 
   void wrap(std::string_view text, std::string_view first, std::string_view indent) {
     write_(wrapped(text, options_.columns, first, indent));
+  }
+
+  void print_findings(const Diagnosis& diagnosis) {
+    int number = 0;
+    if (!diagnosis.findings.empty()) print("\nfindings, by what removing the cause would save\n");
+    for (const Finding& finding : diagnosis.findings) print_finding(++number, finding);
   }
 
   void print_quality(const RankCollector& rank) {
@@ -172,6 +198,7 @@ class TextReporter final : public Reporter {
   void print_finding(int number, const Finding& finding) {
     std::string title{name_of(finding.cause)};
     if (finding.sub_cause != SubCause::kNone) title += fmt::format(" ({})", name_of(finding.sub_cause));
+    if (!finding.together_with.empty()) title += fmt::format(" together with {}", finding.together_with);
     if (finding.rank) title += fmt::format(" on rank {}", *finding.rank);
     wrap(fmt::format("{}: {}, {} an iteration; {}{:.2f} times as fast without it (confidence {})", title,
                      say_share(finding), format_time(finding.cost_per_iteration),
@@ -184,6 +211,8 @@ class TextReporter final : public Reporter {
 
   Write write_;
   TextOptions options_;
+  std::size_t ranks_ = 0;
+  bool in_parts_ = false;
 };
 
 }  // namespace
@@ -193,4 +222,3 @@ std::unique_ptr<Reporter> make_text_reporter(Write write, TextOptions options) {
 }
 
 }  // namespace gpudiag
-    if (!finding.together_with.empty()) title += fmt::format(" together with {}", finding.together_with);

@@ -97,6 +97,10 @@ class Builder {
       const std::uint32_t about = abouts_.of(text_of(common));
       if (about == table_.abouts.size()) table_.abouts.push_back(common);
       numbers.about.push_back(about);
+      if (info.group.empty()) {  // its description was lost: nobody knows whom it was with
+        numbers.group.push_back(kNowhere);
+        continue;
+      }
       const std::string group = group_of(info);
       const std::uint32_t number = groups_.of(group);
       if (number == table_.groups.size()) table_.groups.push_back(group);
@@ -134,8 +138,9 @@ class Builder {
         const bool told = use.sequence != kNoSequence;
         const std::uint32_t order = told ? use.sequence : used[group]++;
         const auto id = static_cast<std::uint32_t>(table_.uses.size());
-        keys_.push_back({group, told || !marked ? kNowhere : i, order, id});
-        add_use(use, r, i, numbers.about[use.about], last_of_group[group]);
+        if (group != kNowhere) keys_.push_back({group, told || !marked ? kNowhere : i, order, id});
+        std::uint32_t none = kNowhere;
+        add_use(use, r, i, numbers.about[use.about], group == kNowhere ? none : last_of_group[group]);
       }
     }
     if (n > 0) open_until(static_cast<std::uint32_t>(n - 1));
@@ -170,6 +175,7 @@ class Builder {
   void join() {
     std::sort(keys_.begin(), keys_.end());
     table_.counts.uses = table_.uses.size();
+    table_.counts.alone = table_.uses.size() - keys_.size();
     table_.members.reserve(keys_.size());
     for (std::size_t from = 0; from < keys_.size();) {
       std::size_t to = from + 1;

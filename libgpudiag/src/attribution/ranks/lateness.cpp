@@ -142,8 +142,12 @@ class Meter {
         if (values.size() > 2) spreads[p].push_back(spread_around(middle, values, scratch));
       }
     }
-    std::map<std::size_t, double> noise;
-    for (auto& [place, of] : spreads) noise[place] = kSigmaOfMad * static_cast<double>(median_of(of));
+    std::vector<double> noise;
+    for (auto& [place, of] : spreads) {
+      noise.resize(std::max(noise.size(), place + 1), 0.0);
+      noise[place] = kSigmaOfMad * static_cast<double>(median_of(of));
+    }
+    for (const auto& of_iteration : middles) noise.resize(std::max(noise.size(), of_iteration.size()), 0.0);
     for (std::size_t i = 0; i < compared.size(); ++i)
       for (std::size_t p = 0; p < middles[i].size(); ++p) {
         if (middles[i][p] == kUnknown) continue;

@@ -5,6 +5,7 @@
 #include <array>
 #include <limits>
 
+#include "sources/kineto_file/collective_args.hpp"
 #include "sources/kineto_file/json_string.hpp"
 #include "sources/kineto_file/number_text.hpp"
 #include "sources/launch_shape.hpp"
@@ -182,6 +183,8 @@ void EventDecoder::fill(Record& record, Category category, const TraceEvent& eve
     case kKernel:
       record.kind = RecordKind::kKernel;
       record.value = shape_of(event);
+      if (const auto about = collective_of(event))
+        record.value2 = value2_of({names_.intern(text_of(*about)), sequence_of(event)});
       fill_device(record, event);
       break;
     case kMemcpy: {

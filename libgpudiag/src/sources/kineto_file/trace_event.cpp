@@ -40,10 +40,14 @@ std::optional<Field> event_field(std::string_view key) {
 std::optional<Field> argument_field(std::string_view key) {
   using enum Field;
   switch (key.size()) {
+    case 3:
+      if (key == "Seq") return kSequence;
+      break;
     case 4:
       if (key == "grid") return kGrid;
       break;
     case 5:
+      if (key == "dtype") return kElementType;
       if (key == "block") return kBlock;
       if (key == "bytes") return kBytes;
       break;
@@ -56,13 +60,31 @@ std::optional<Field> argument_field(std::string_view key) {
       break;
     case 8:
       if (key == "graph id") return kGraph;
+      if (key == "Src Rank") return kRankFrom;
+      if (key == "Dst Rank") return kRankTo;
+      break;
+    case 10:
+      if (key == "Group size") return kGroupSize;
       break;
     case 11:
       if (key == "correlation") return kCorrelation;
       break;
+    case 13:
+      if (key == "In msg nelems") return kElementsIn;
+      break;
     case 14:
+      if (key == "Out msg nelems") return kElementsOut;
       if (key == "cuda_sync_kind") return kSyncKind;
       if (key == "wait_on_stream") return kWaitStream;
+      break;
+    case 15:
+      if (key == "Collective name") return kCollective;
+      break;
+    case 18:
+      if (key == "Process Group Name") return kGroupName;
+      break;
+    case 19:
+      if (key == "Process Group Ranks") return kGroupRanks;
       break;
     case 21:
       if (key == "wait_on_cuda_event_id") return kWaitEvent;

@@ -33,8 +33,18 @@ enum class Field : std::uint8_t {
   kWaitStream,
   kWaitCorrelation,
   kWaitEvent,
+  kCollective,
+  kElementsIn,
+  kElementsOut,
+  kElementType,
+  kGroupSize,
+  kGroupName,
+  kGroupRanks,
+  kSequence,
+  kRankFrom,
+  kRankTo,
 };
-inline constexpr std::size_t kFieldCount = 19;
+inline constexpr std::size_t kFieldCount = 29;
 
 /// JSON tokens as written (strings with their quotes), empty where absent; of a key that stands
 /// twice, the last. They point into the text of the event or of the parser.
