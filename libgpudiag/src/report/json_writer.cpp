@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 
@@ -11,6 +11,9 @@ namespace gpudiag {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+// As it stands in JSON: ASCII without control characters, quotes and backslashes.
+bool is_plain(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
 
 bool is_continuation(unsigned char byte) { return (byte & 0xC0u) == 0x80u; }
 
@@ -60,7 +63,12 @@ void append_escaped(std::string& out, char c) {
 
 void append_json_string(std::string& out, std::string_view text) {
   out += '"';
-  while (!text.empty()) {
+  for (;;) {
+    // Nearly all of nearly every text, and all keys.
+    const auto plain = static_cast<std::size_t>(std::ranges::find_if_not(text, is_plain) - text.begin());
+    out.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     const std::size_t length = valid_sequence(text);
     if (length == 1) {
       append_escaped(out, text.front());
@@ -119,11 +127,13 @@ JsonWriter& JsonWriter::value(double number) {
 }
 
 JsonWriter& JsonWriter::signed_value(std::int64_t number) {
-  return raw_json(fmt::format_int(number).c_str());
+  const fmt::format_int digits{number};
+  return raw_json({digits.data(), digits.size()});
 }
 
 JsonWriter& JsonWriter::unsigned_value(std::uint64_t number) {
-  return raw_json(fmt::format_int(number).c_str());
+  const fmt::format_int digits{number};
+  return raw_json({digits.data(), digits.size()});
 }
 
 }  // namespace gpudiag
