@@ -24,6 +24,11 @@ def wanted() -> bool:
     return os.environ.get("GPUDIAG_OPS", "").lower() in ("on", "1", "true")
 
 
+def state() -> str:
+    """"there", or why not."""
+    return problem or ("there" if _library is not None else "not loaded: no hooks into PyTorch were set")
+
+
 def _load(torch_version: str) -> None:
     global _library, problem
     if _library is not None or _native.path is None:

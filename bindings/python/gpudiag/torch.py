@@ -170,7 +170,7 @@ def info() -> Dict[str, Any]:
     """What is there and what is missing."""
     return {"version": _native.version, "library": _native.path, "library_problem": _native.problem,
             "torch": getattr(_torch, "__version__", None), "active": active(), "hooks": _hooked,
-            "operators": _operators.problem or "there",
+            "operators": _operators.state(),
             "callback_failures": _session.callbacks.failures}
 
 
