@@ -86,7 +86,7 @@ struct JobReport {
 /// no report.
 std::vector<JobReport> analyze_jobs(std::span<const RankSummary> summaries);
 
-/// Of ranks that are one job.
+/// Of ranks that are one job, by rank.
 JobReport analyze_job(std::span<const RankSummary> ranks);
 
 /// The live comparison: of the newest iteration that all `ranks` have, who was late and by how much.

@@ -20,6 +20,41 @@ bool stands_out(const RankLateness& cell, DurationNs step) {
 
 }  // namespace
 
+namespace {
+
+// A beat of `period` iterations from `first` on that nearly every one falls on, and that misses few. What
+// happens at an iteration's end shows in the next one: off by one is on the beat.
+bool keeps_time(const std::vector<std::size_t>& late, std::size_t first, std::size_t period) {
+  const std::size_t tolerance = period >= 3 ? 1 : 0;
+  std::size_t on_beat = 0;
+  std::size_t last_beat = ~std::size_t{0};
+  for (const std::size_t at : late) {
+    if (at + period < first + period / 2) continue;
+    const std::size_t beat = (at + period - first + period / 2) / period;
+    const std::size_t due = first + beat * period;  // one period late, to stay above zero
+    const std::size_t now = at + period;
+    if ((now > due ? now - due : due - now) > tolerance || beat == last_beat) continue;
+    last_beat = beat;
+    ++on_beat;
+  }
+  const std::size_t beats = (late.back() - late.front() + period / 2) / period + 1;
+  return on_beat * 5 >= late.size() * 4 && on_beat * 5 >= beats * 4;
+}
+
+/// 0: there is none.
+std::uint32_t period_of(const std::vector<std::size_t>& late) {
+  std::vector<std::size_t> apart;
+  for (std::size_t k = 1; k < late.size(); ++k) apart.push_back(late[k] - late[k - 1]);
+  std::sort(apart.begin(), apart.end());
+  const std::size_t mean = (late.back() - late.front() + apart.size() / 2) / apart.size();
+  for (const std::size_t period : {apart[apart.size() / 2], mean, mean + 1})
+    for (const std::size_t first : {late.front(), late.front() + 1, late.front() - std::min<std::size_t>(late.front(), 1)})
+      if (period >= 2 && keeps_time(late, first, period)) return static_cast<std::uint32_t>(period);
+  return 0;
+}
+
+}  // namespace
+
 bool is_comparable(const RankIteration* iteration) {
   return iteration != nullptr && iteration->valid && !iteration->partial &&
          (iteration->phase == Phase::kTrain || iteration->phase == Phase::kWindow);
@@ -68,16 +103,7 @@ PatternOf pattern_of(const std::vector<std::size_t>& late, std::size_t seen) {
   if (late.empty()) return {};
   if (late.size() * 10 >= seen * 6) return {LatePattern::kPersistent, 0};
   if (late.size() < 3) return {};
-  std::vector<std::size_t> apart;
-  for (std::size_t k = 1; k < late.size(); ++k) apart.push_back(late[k] - late[k - 1]);
-  std::vector<std::size_t> sorted = apart;
-  std::sort(sorted.begin(), sorted.end());
-  const std::size_t middle = sorted[sorted.size() / 2];
-  // One that hides behind somebody else's, or comes an iteration early, does not spoil the rhythm.
-  const auto regular = static_cast<std::size_t>(std::count_if(apart.begin(), apart.end(), [&](std::size_t a) {
-    return a + 1 >= middle && a <= middle + 1;
-  }));
-  if (middle >= 2 && regular * 4 >= apart.size() * 3) return {LatePattern::kPeriodic, static_cast<std::uint32_t>(middle)};
+  if (const std::uint32_t period = period_of(late)) return {LatePattern::kPeriodic, period};
   // From some iteration on, each time.
   const std::size_t span = late.back() - late.front() + 1;
   if (late.size() >= 5 && late.size() * 10 >= span * 8) return {LatePattern::kPersistent, 0};
