@@ -35,8 +35,9 @@ RULES = {
     "gpudiag_inject": Rules(
         LIBC_PARTS,
         (2, 17),
-        r"InitializeInjection|InitializeInjectionNvtx2|ncclProfiler_v\d+",
-        ("InitializeInjection", "InitializeInjectionNvtx2"),
+        r"InitializeInjection|InitializeInjectionNvtx2|InitializeInjectionNvtxExtension|ncclProfiler_v\d+",
+        ("InitializeInjection", "InitializeInjectionNvtx2", "InitializeInjectionNvtxExtension", "ncclProfiler_v4",
+         "ncclProfiler_v5", "ncclProfiler_v6"),
         0,
     ),
 }

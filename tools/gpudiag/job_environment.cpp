@@ -41,6 +41,23 @@ void add_injection(const Installation& installation, const OptionSource& before,
   }
 }
 
+// NCCL's profiler interface, on request.
+void add_nccl(const Installation& installation, const GivenOptions& given, const OptionSource& before,
+              JobEnvironment& job) {
+  constexpr std::string_view kVariable = "NCCL_PROFILER_PLUGIN";
+  const auto asked = given.find("GPUDIAG_NCCL");
+  const std::string value = asked != given.end() ? asked->second : before("GPUDIAG_NCCL").value_or("");
+  if (value != "on") return;
+  const auto present = before(kVariable);
+  if (present && !present->empty() && *present != installation.inject.string()) {
+    job.messages.push_back(fmt::format("{}={} is set by something else and is kept: NCCL tells that plugin of its "
+                                       "collectives and not gpudiag; unset it to change that",
+                                       kVariable, *present));
+    return;
+  }
+  job.variables.emplace_back(kVariable, installation.inject.string());
+}
+
 // In front of what stands in a variable that lists folders.
 void add_folder(std::string_view name, const fs::path& folder, const OptionSource& before, JobEnvironment& job) {
   std::string path = folder.string();
@@ -74,6 +91,7 @@ JobEnvironment make_job_environment(const Installation& installation, const Give
                                     bool simulate, const OptionSource& before) {
   JobEnvironment job;
   add_injection(installation, before, job);
+  add_nccl(installation, given, before, job);
   if (simulate) add_folder("LD_LIBRARY_PATH", installation.simgpu, before, job);
   // Each Python of the job looks for `sitecustomize` there, which puts our hooks in when torch comes.
   if (!installation.python.empty()) add_folder("PYTHONPATH", installation.python, before, job);

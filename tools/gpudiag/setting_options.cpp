@@ -46,7 +46,7 @@ void add_setting_options(CLI::App& command, GivenOptions& given) {
         flag_of(name), [&given, name](const std::string& value) { given[name] = value; }, describe(spec));
     option->type_name(std::string{spec.values})->group("Settings");
     // `--record` alone means on, like any flag.
-    if (spec.name == "GPUDIAG_RECORD") option->expected(0, 1)->default_str("on");
+    if (spec.name == "GPUDIAG_RECORD" || spec.name == "GPUDIAG_NCCL") option->expected(0, 1)->default_str("on");
     else option->check(is_no_option(spec.values));
   }
 }

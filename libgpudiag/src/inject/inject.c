@@ -6,7 +6,7 @@
  *
  * The driver loads the library named by CUDA_INJECTION64_PATH and calls InitializeInjection when CUDA
  * initialises in a process; NVTX does so with NVTX_INJECTION64_PATH at its first call. Both lead here,
- * and only then is libgpudiag.so loaded, from beside this file.
+ * as NCCL does by nccl_profiler.c, and only then is libgpudiag.so loaded, from beside this file.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -21,6 +21,8 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "inject/library_function.h"
 
 /* glibc 2.34 moved these into libc under a new version; under the old one, a library built here
    still loads where glibc is older (there they come from libdl.so.2, which we name as needed). */
@@ -40,6 +42,7 @@ __asm__(".symver dlerror,dlerror@" GPUDIAG_OLD_VERSION);
 
 static const char kCudaVariable[] = "CUDA_INJECTION64_PATH";
 static const char kNvtxVariable[] = "NVTX_INJECTION64_PATH";
+static const char kNcclVariable[] = "NCCL_PROFILER_PLUGIN";
 
 /* Found when this file is loaded, and static: the thread that needs them later may have a stack of a few
    kilobytes. Empty where the path cannot be told. */
@@ -81,16 +84,19 @@ static int has_one_thread(void) {
   return field != NULL && field[1] == '1' && field[2] == ' ';
 }
 
-/* Names this library to the driver and to NVTX, for this process, where the user names no other. A
+/* Names this library to the driver, to NVTX and, on request, to NCCL, for this process, where the user names no other. A
    preload runs this before main(); loaded by the driver later, it may come beside other threads. */
 __attribute__((constructor)) static void announce(void) {
   const int cuda_set = is_set(getenv(kCudaVariable));
   const int nvtx_set = is_set(getenv(kNvtxVariable));
+  const char* nccl = getenv("GPUDIAG_NCCL");
+  const int nccl_set = is_set(getenv(kNcclVariable)) || nccl == NULL || strcmp(nccl, "on") != 0;
   find_paths();
-  if (cuda_set && nvtx_set) return;
+  if (cuda_set && nvtx_set && nccl_set) return;
   if (!has_one_thread() || !is_set(own_path)) return;
   if (!cuda_set) setenv(kCudaVariable, own_path, 1);
   if (!nvtx_set) setenv(kNvtxVariable, own_path, 1);
+  if (!nccl_set) setenv(kNcclVariable, own_path, 1);
 }
 
 /* write() to stderr, where a full pipe must not hold up the job, nor a closed one end it: its SIGPIPE
@@ -125,8 +131,7 @@ static void* fail(const char* what, const char* detail) {
   return NULL;
 }
 
-/* `name` of the libgpudiag.so beside this file. It is never closed. */
-static void* library_function(const char* name) {
+void* library_function(const char* name) {
   void* library;
   void* function;
   if (!is_set(library_path)) return fail("its own path is not known", NULL);
@@ -141,6 +146,7 @@ typedef const void* (*NvtxExportTable)(uint32_t table);
 
 GPUDIAG_EXPORT int InitializeInjection(void);
 GPUDIAG_EXPORT int InitializeInjectionNvtx2(NvtxExportTable get_export_table);
+GPUDIAG_EXPORT int InitializeInjectionNvtxExtension(void* module);
 
 /* Called by the driver. Its answer only says whether we are there; the job goes on either way. */
 int InitializeInjection(void) {
@@ -158,4 +164,13 @@ int InitializeInjectionNvtx2(NvtxExportTable get_export_table) {
   if (function == NULL) return 0;
   memcpy(&attach, &function, sizeof attach);
   return attach(get_export_table);
+}
+
+/* Called by each copy of an extension of NVTX: the one with payloads tells which communicator NCCL made. */
+int InitializeInjectionNvtxExtension(void* module) {
+  void* function = library_function("gpudiag_inject_nvtx_extension");
+  int (*attach)(void*);
+  if (function == NULL) return 0;
+  memcpy(&attach, &function, sizeof attach);
+  return attach(module);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "record/collective.hpp"
 #include "record/record_codec.hpp"
 #include "record/recording.hpp"
 #include "record/recording_format.hpp"
@@ -150,7 +151,10 @@ void RecordingReader::take_records(const Frame& frame, RecordSink& sink) {
       ++broken_frames_;
       return;
     }
-    record->name = raw(record->name) < ids_.size() ? ids_[raw(record->name)] : kNoName;
+    const auto own = [this](NameId of_file) { return raw(of_file) < ids_.size() ? ids_[raw(of_file)] : kNoName; };
+    record->name = own(record->name);
+    if (const CollectiveTag tag = collective_tag_of(record->value2); record->is_operation() && tag.known())
+      record->value2 = value2_of({own(tag.about), tag.sequence});
     last_start_ = record->start;
     ++next_record_;
     sink.add(*record);

@@ -13,6 +13,8 @@
 #include "session/registry.hpp"
 #include "sources/host/now.hpp"
 #include "sources/host/thread_log.hpp"
+#include "sources/nccl/nccl_calls.hpp"
+#include "sources/nccl/profiler_abi.h"
 #include "sources/nvtx/nvtx_source.hpp"
 
 namespace gpudiag {
@@ -314,5 +316,32 @@ GPUDIAG_API int gpudiag_inject_nvtx(const void* (*get_export_table)(std::uint32_
   } catch (...) {
   }
   return 1;
+}
+GPUDIAG_API int gpudiag_inject_nvtx_extension(void* module) {
+  try {
+    std::vector<std::string> complaints;
+    const Settings settings = read_settings({}, environment_variable, complaints);
+    if (settings.enabled && settings.nvtx) attach_nvtx_extension(module);
+  } catch (...) {
+  }
+  return 1;
+}
+
+/* The events that we want of NCCL's profiler interface; 0: none. */
+GPUDIAG_API int gpudiag_inject_nccl_wanted(void) {
+  try {
+    if (LiveSession::instance().forked()) return 0;
+    std::vector<std::string> complaints;
+    const Settings settings = read_settings({}, environment_variable, complaints);
+    if (!settings.enabled || settings.nccl == Choice::kOff) return 0;
+    set_host_log(true);  // as with NVTX: what was said before the session starts is known to it
+    return kNcclEventColl | kNcclEventP2p;
+  } catch (...) {
+    return 0;
+  }
+}
+/* [hot] */
+GPUDIAG_API void gpudiag_inject_nccl_event(const gpudiag_nccl_event* event) {
+  if (event != nullptr) take_nccl_event(*event);
 }
 }

@@ -24,6 +24,9 @@ constexpr std::array kTable{
                "CUPTI's callback API for blocking calls and allocations: auto takes the one subscriber only where "
                "it is free and no torch is loaded, off never asks for it. The ledger needs none."},
     OptionSpec{"GPUDIAG_NVTX", "on|off", "on", "Listens to NVTX ranges and marks."},
+    OptionSpec{"GPUDIAG_NCCL", "auto|on|off", "auto",
+               "NCCL's profiler interface, which tells type, channels and number of every collective: on makes NCCL "
+               "load gpudiag, unless NCCL_PROFILER_PLUGIN names another plugin; auto listens where that names gpudiag."},
     OptionSpec{"GPUDIAG_WATCH", "on|off", "on",
                "Looks at the job's threads and worker processes while gaps are long, to say what held them up."},
     OptionSpec{"GPUDIAG_RANGES", "REGEX=CAUSE[:SUB_CAUSE][;...]", "",
@@ -32,6 +35,11 @@ constexpr std::array kTable{
     OptionSpec{"GPUDIAG_CUPTI", "FILE", "", "The libcupti.so to use where none is loaded already."},
     OptionSpec{"GPUDIAG_BUDGET", "PERCENT", "2",
                "Share of host time that gpudiag may take, 0.1 to 100; above it detail is shed, and counted."},
+    OptionSpec{"GPUDIAG_PEERS", "on|off|HOST:PORT", "on",
+               "Ranks of one job compare themselves while it runs, and rank 0's log names the slowest: those of one "
+               "host by shared memory, those of other hosts where rank 0 listens at HOST:PORT."},
+    OptionSpec{"GPUDIAG_STUCK", "SECONDS", "10",
+               "A collective that has not ended for so long is reported, with the ranks that have not come to it."},
     OptionSpec{"GPUDIAG_RANK", "NUMBER", "",
                "Rank of this process in the job; otherwise RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID or PMI_RANK."},
 };
@@ -138,6 +146,20 @@ void read_rank(Reader& reader, Settings& settings) {
   if (!settings.rank) reader.complain("GPUDIAG_RANK", *given, "a whole number from 0 on");
 }
 
+void read_peers(Reader& reader, Settings& settings) {
+  const auto peers = reader.text("GPUDIAG_PEERS");
+  if (peers && (*peers == "off" || *peers == "0")) settings.peers_wanted = false;
+  else if (peers && *peers != "on" && *peers != "1") {
+    if (peers->find(':') != std::string::npos) settings.peers = *peers;
+    else reader.complain("GPUDIAG_PEERS", *peers);
+  }
+  const auto stuck = reader.text("GPUDIAG_STUCK");
+  if (!stuck) return;
+  const auto given = parse<double>(*stuck);
+  if (given && *given >= 0.5 && *given <= 86'400) settings.stuck_after = {static_cast<std::int64_t>(*given * 1e9)};
+  else reader.complain("GPUDIAG_STUCK", *stuck, "a number of seconds from 0.5 to 86400");
+}
+
 }  // namespace
 
 std::span<const OptionSpec> option_table() { return kTable; }
@@ -154,12 +176,15 @@ Settings read_settings(const std::map<std::string, std::string, std::less<>>& ov
   settings.callbacks = reader.choose<Choice>(
       "GPUDIAG_CALLBACKS", Choice::kAuto, {{"auto", Choice::kAuto}, {"on", Choice::kOn}, {"off", Choice::kOff}});
   settings.nvtx = reader.on_off("GPUDIAG_NVTX", true);
+  settings.nccl = reader.choose<Choice>(
+      "GPUDIAG_NCCL", Choice::kAuto, {{"auto", Choice::kAuto}, {"on", Choice::kOn}, {"off", Choice::kOff}});
   settings.watch = reader.on_off("GPUDIAG_WATCH", true);
   read_rules(reader, settings);
   settings.iteration = reader.text("GPUDIAG_ITERATION").value_or("");
   settings.cupti = reader.text("GPUDIAG_CUPTI").value_or("");
   read_budget(reader, settings);
   read_rank(reader, settings);
+  read_peers(reader, settings);
   if (settings.record && settings.dir.empty()) {
     complaints.emplace_back("GPUDIAG_RECORD=on: needs GPUDIAG_DIR to write into; recording nothing");
     settings.record = false;

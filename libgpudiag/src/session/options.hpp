@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "record/time.hpp"
+
 namespace gpudiag {
 
 /// One row. `name` is the environment variable; the API's field is the part behind GPUDIAG_, in
@@ -38,7 +40,11 @@ struct Settings {
   bool record = false;
   Choice callbacks = Choice::kAuto;
   bool nvtx = true;
+  Choice nccl = Choice::kAuto;     ///< auto: where NCCL has been told to load us
   bool watch = true;
+  bool peers_wanted = true;
+  std::string peers;               ///< "host:port" of rank 0; empty: the ranks of this host alone
+  DurationNs stuck_after = seconds(10);
   std::vector<std::string> ranges;
   std::string iteration;
   std::string cupti;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "attribution/host_timeline.hpp"
@@ -79,12 +80,11 @@ Pipeline::Pipeline(const Settings& settings, const SessionInfo& info, NameTable&
       outputs_{settings, info, latest},
       info_{info},
       ranges_{settings.ranges, settings.iteration, names},
+      collectives_{names},
+      own_view_{view_of(static_cast<std::uint32_t>(info.pid))},
       engine_{engine_options(settings), names,
-              [this](const IterationLedger& ledger) {
-                const TimePoint at = now();
-                outputs_.iteration(ledger, at);
-                watcher_.iteration(ledger, at);
-              }},
+              [this](const IterationLedger& ledger) { take_iteration(ledger); }},
+      nccl_{fork_, names, [this](std::string_view text) { return live_names_.intern(text); }},
       watcher_{intake_, [this](std::string_view text) { return live_names_.intern(text); }, started},
       watching_{settings.watch},
       budget_{settings.budget_percent, processors()},
@@ -96,6 +96,14 @@ Pipeline::Pipeline(const Settings& settings, const SessionInfo& info, NameTable&
   source_.set_range_sink([this](const HostMessage& message, std::string_view text) {
     if (nvtx_instances() == 0) take_message(message, text);
   });
+  if (auto who = identity_of_launcher(environment_variable, info.rank)) {
+    who->pid = info.pid;
+    who->host = info.host;
+    who->origin_unix_ns = info.origin_unix_ns;
+    who->version = info.version;
+    who->source = info.source;
+    if (settings.peers_wanted) peers_ = std::make_unique<Peers>(settings, *std::move(who));
+  }
   if (!outputs_.recording()) return;
   recording_ = std::make_unique<RecordingWriter>(
       names, [this](std::string_view bytes) { return outputs_.record(bytes); });
@@ -121,7 +129,55 @@ void Pipeline::Intake::add(const Record& record) {
 
 void Pipeline::Fork::add(const Record& record) {
   if (pipeline_.recording_) pipeline_.recording_->add(record);
+  if (pipeline_.peers_) pipeline_.collectives_.add(record);
   pipeline_.engine_.add(record);
+}
+
+void Pipeline::take_iteration(const IterationLedger& ledger) {
+  const TimePoint at = now();
+  outputs_.iteration(ledger, at);
+  watcher_.iteration(ledger, at);
+  if (!peers_) return;
+  const auto uses = collectives_.take(ledger.device, {ledger.start, ledger.start + ledger.wall});
+  tail_.add(ledger, uses, collectives_.abouts());
+}
+
+// What the main thread is in: a range of the job's or of a hook's; else the call that holds it up.
+PeerState Pipeline::peer_state(TimePoint at) {
+  PeerState state;
+  state.summary = tail_.summary();
+  const auto main_thread = static_cast<std::uint32_t>(info_.pid);
+  if (const auto open = ThreadLogs::open_now(main_thread)) {
+    state.doing = open->text;
+    state.doing_for = std::max(DurationNs{}, at - open->start);
+    held_.clear();
+  } else {
+    const ThreadLook look = looker_.look_at_thread(main_thread, own_view_);
+    const std::string_view held = look.held.state == HostState::kReady ? std::string_view{} : look.held.name;
+    if (held != held_) held_since_ = at;
+    held_ = held;
+    state.doing = held_;
+    state.doing_for = at - held_since_;
+  }
+  for (const NcclProgress& progress : nccl_.progress()) {
+    GroupProgress group;
+    group.group = fmt::format("nccl:{:016x}", progress.communicator);
+    for (const CollectiveKind kind : progress.newest) group.newest += kind_letter(kind);
+    group.group_size = progress.ranks;
+    group.rank_in_group = progress.rank;
+    group.called = progress.called;
+    if (progress.waiting_since != kTimeMax) group.waiting = std::max(DurationNs{}, at - progress.waiting_since);
+    state.groups.push_back(std::move(group));
+  }
+  return state;
+}
+
+void Pipeline::meet_peers(TimePoint at) {
+  if (!peers_) return;
+  for (const PeerLine& line : peers_->tick(at, [&] { return peer_state(at); })) {
+    if (line.again) outputs_.say(line.text);
+    else note(line.code, line.text, true);
+  }
 }
 
 void Pipeline::meet_device(DeviceId device) {
@@ -146,6 +202,7 @@ void Pipeline::round(bool flush) {
     check_self(asked);
     check_budget(asked);
     take_notes();
+    meet_peers(asked);
   }
   outputs_.poll(now());
   if (recording_ && flush) recording_->flush();
@@ -176,7 +233,9 @@ void Pipeline::drain_logs() {
 }
 
 void Pipeline::take_message(const HostMessage& message, std::string_view text) {
-  if (message.end < started_) return;  // before the session: NVTX is listened to from its first call on
+  // Before the session only NVTX and NCCL are listened to; which communicators there are must be known.
+  if (message.content == HostMessage::Content::kNcclCall) return take_nccl_call(message, text);
+  if (message.end < started_) return;
   if (message.kind == RecordKind::kApiCall) {
     intake_.add(source_.call_record(message));
     return;
@@ -198,6 +257,13 @@ void Pipeline::take_message(const HostMessage& message, std::string_view text) {
     if (record.end - record.start > kReadyBatch) watch_if_wait(record, text);
   }
   intake_.add(record);
+}
+
+void Pipeline::take_nccl_call(const HostMessage& message, std::string_view bytes) {
+  NcclCall call;
+  if (bytes.size() != sizeof call) return;
+  std::memcpy(&call, bytes.data(), sizeof call);
+  nccl_.call(call, ThreadId{message.thread}, message.start);
 }
 
 // A long wait for a batch means that the batch was late, unless the thread only had to wait for a
@@ -365,8 +431,11 @@ void Pipeline::finish(TimePoint deadline) {
     note("stood_aside", say_stood_aside(aside_.who(), aside_.end(now())), true);
   }
   tick(now());
+  nccl_.flush();
   take_notes();
   engine_.finish();
+  take_notes();
+  if (peers_) peers_->leave(now(), peer_state(now()));
   if (recording_) recording_->finish();
   SessionEnd end;
   end.at = now();

@@ -11,13 +11,17 @@
 #include <vector>
 
 #include "attribution/engine.hpp"
+#include "attribution/ranks/collective_watch.hpp"
 #include "record/recording.hpp"
 #include "session/aside.hpp"
 #include "session/budget.hpp"
 #include "session/live_names.hpp"
 #include "session/outputs.hpp"
+#include "session/peers/peers.hpp"
+#include "session/peers/rank_tail.hpp"
 #include "sources/cupti/source.hpp"
 #include "sources/host/watcher.hpp"
+#include "sources/nccl/nccl_join.hpp"
 #include "sources/sanitizer.hpp"
 #include "timeline/range_table.hpp"
 
@@ -77,6 +81,7 @@ class Pipeline {
   void believe_until(TimePoint at);
   void drain_logs();
   void take_message(const HostMessage& message, std::string_view text);
+  void take_nccl_call(const HostMessage& message, std::string_view bytes);
   void watch_if_wait(const Record& range, std::string_view text);
   void report_lost(std::uint64_t count);
   void tick(TimePoint asked);
@@ -88,6 +93,9 @@ class Pipeline {
   void drain_source(TimePoint until);
   void check_budget(TimePoint at);
   void take_notes();
+  void take_iteration(const IterationLedger& ledger);
+  void meet_peers(TimePoint at);
+  PeerState peer_state(TimePoint at);
 
   NameTable& names_;
   CuptiSource& source_;
@@ -96,9 +104,17 @@ class Pipeline {
   SessionInfo info_;
   std::unique_ptr<RecordingWriter> recording_;
   RangeTable ranges_;  ///< tells waits among the ranges, for those are watched
+  CollectiveWatch collectives_;
+  RankTail tail_;
+  std::unique_ptr<Peers> peers_;  ///< none: this rank is alone, or nobody is to be asked
+  ThreadLooker looker_;
+  ProcessView own_view_;
+  std::string held_;              ///< what held up the main thread at the last look
+  TimePoint held_since_;
   Engine engine_;
   Fork fork_{*this};
-  Sanitizer sanitizer_{fork_};
+  NcclJoin nccl_;
+  Sanitizer sanitizer_{nccl_};
   Intake intake_{*this};
   Watcher watcher_;
   bool watching_;

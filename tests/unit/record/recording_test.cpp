@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <random>
 
+#include "record/collective.hpp"
+
 namespace gpudiag {
 namespace {
 
@@ -165,6 +167,27 @@ TEST(Recording, ALostNameLeavesItsRecordsWithoutOne) {
   EXPECT_EQ(back.kernels(), 30u);
   EXPECT_EQ(back.names.text(back.sink.records[15].name), "");
   EXPECT_EQ(back.names.text(back.sink.records[25].name), "kernel2");
+}
+
+TEST(Recording, ACollectivesDescriptionComesBackWhateverIdItGets) {
+  NameTable names;
+  File file;
+  RecordingWriter writer{names, file.append()};
+  Record made = kernel(0, names.intern("ncclDevKernel_AllReduce"));
+  made.value2 = value2_of({names.intern("coll all_reduce bytes=8"), 41});
+  writer.add(made);
+  writer.finish();
+  NameTable others;
+  for (int i = 0; i < 10; ++i) others.intern("taken " + std::to_string(i));
+  RecordingReader reader{others, file.read()};
+  ASSERT_FALSE(reader.open());
+  Collected sink;
+  while (reader.next(sink)) {
+  }
+  ASSERT_EQ(sink.records.size(), 1u);
+  const CollectiveTag tag = collective_tag_of(sink.records[0].value2);
+  EXPECT_EQ(others.text(tag.about), "coll all_reduce bytes=8");
+  EXPECT_EQ(tag.sequence, 41u);
 }
 
 TEST(Recording, AnotherFileIsRefusedWithAReason) {

@@ -104,6 +104,7 @@ void ThreadLog::push(std::uintptr_t domain, std::string_view text, RangeSource s
   open.watched = is_watched(text);
   if (open.watched) open.before = use_of_this_thread();
   if (open.text_bytes != 0) std::memcpy(open.text, text.data(), open.text_bytes);
+  if (source != RangeSource::kOperator) show();
   count_own(start);
 }
 
@@ -127,10 +128,65 @@ void ThreadLog::pop(std::uintptr_t domain) noexcept {
          .range = open.source,
          .cause = open.cause},
         {open.text, open.text_bytes});
+  const bool shown = open.source != RangeSource::kOperator;
   // Nearly always the top; otherwise the ranges above belong to other domains and move down.
   std::copy(open_.begin() + at, open_.begin() + depth_, open_.begin() + (at - 1));
   --depth_;
+  if (shown) show();
   count_own(end);
+}
+
+void ThreadLog::show() noexcept {
+  std::uint32_t at = depth_;
+  while (at > 0 && open_[at - 1].source == RangeSource::kOperator) --at;
+  const std::uint32_t version = shown_.version.load(std::memory_order_relaxed);
+  shown_.version.store(version + 1, std::memory_order_relaxed);
+  // release: nothing of the new contents is seen before the odd version.
+  std::atomic_thread_fence(std::memory_order_release);
+  shown_.thread.store(thread_, std::memory_order_relaxed);
+  std::uint32_t size = 0;
+  if (at > 0) {
+    const OpenRange& open = open_[at - 1];
+    size = std::min<std::uint32_t>(open.text_bytes, sizeof shown_.words);
+    shown_.start.store(open.start.ns, std::memory_order_relaxed);
+    for (std::uint32_t w = 0; w * 8 < size; ++w) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, open.text + w * 8, std::min<std::uint32_t>(8, size - w * 8));
+      shown_.words[w].store(word, std::memory_order_relaxed);
+    }
+  }
+  shown_.size.store(size, std::memory_order_relaxed);
+  shown_.version.store(version + 2, std::memory_order_release);
+}
+
+std::optional<OpenNow> ThreadLogs::open_now(std::uint32_t thread) {
+  for (std::size_t i = 0; i < made_logs(); ++i) {
+    const ThreadLog* log = log_at(i);
+    if (log == nullptr) continue;
+    const ThreadLog::Shown& shown = log->shown_;
+    for (int attempt = 0; attempt < 4; ++attempt) {
+      const std::uint32_t version = shown.version.load(std::memory_order_acquire);
+      if (version % 2 != 0 || shown.thread.load(std::memory_order_relaxed) != thread) continue;
+      const std::size_t size = std::min<std::size_t>(shown.size.load(std::memory_order_relaxed), sizeof shown.words);
+      OpenNow found{std::string(size, '\0'), TimePoint{shown.start.load(std::memory_order_relaxed)}};
+      for (std::size_t w = 0; w * 8 < size; ++w) {
+        const std::uint64_t word = shown.words[w].load(std::memory_order_relaxed);
+        std::memcpy(found.text.data() + w * 8, &word, std::min<std::size_t>(8, size - w * 8));
+      }
+      // acquire: all was read before the version is looked at again.
+      std::atomic_thread_fence(std::memory_order_acquire);
+      if (shown.version.load(std::memory_order_relaxed) != version) continue;
+      if (size == 0) break;
+      return found;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string_view ThreadLog::open_text(std::uintptr_t domain) const noexcept {
+  for (std::uint32_t at = depth_; at > 0; --at)
+    if (open_[at - 1].domain == domain) return {open_[at - 1].text, open_[at - 1].text_bytes};
+  return {};
 }
 
 void ThreadLog::write(HostMessage message, std::string_view text) noexcept {
@@ -228,6 +284,12 @@ void log_push(std::uintptr_t domain, std::string_view text, RangeSource source, 
 void log_pop(std::uintptr_t domain) noexcept {
   if (!host_log_on()) return;
   if (ThreadLog* log = ThreadLogs::mine()) log->pop(domain);
+}
+
+std::string_view log_open_text(std::uintptr_t domain) noexcept {
+  if (!host_log_on()) return {};
+  const ThreadLog* log = ThreadLogs::mine();
+  return log == nullptr ? std::string_view{} : log->open_text(domain);
 }
 
 void log_range(std::string_view text, RangeSource source, std::uint8_t cause, TimePoint start, TimePoint end,

@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "attribution/cause.hpp"
@@ -33,6 +35,8 @@ struct HostMessage {
   RangeSource range = RangeSource::kUser;
   MarkSource mark = MarkSource::kStep;
   std::uint8_t cause = 0;         ///< as Record::cause
+  enum class Content : std::uint8_t { kRecord, kNcclCall };
+  Content content = Content::kRecord;  ///< kNcclCall: the text is an NcclCall (sources/nccl/nccl_calls.hpp)
 };
 
 /// What the kernel has counted of a thread.
@@ -51,6 +55,8 @@ class ThreadLog {
   void push(std::uintptr_t domain, std::string_view text, RangeSource source, std::uint8_t cause,
             std::uint64_t payload) noexcept;
   void pop(std::uintptr_t domain) noexcept;
+  /// The text of the innermost range of `domain` that is open, until it is popped; empty: none is.
+  std::string_view open_text(std::uintptr_t domain) const noexcept;
   void write(HostMessage message, std::string_view text) noexcept;
   std::uint32_t open_ranges() const noexcept { return depth_ + too_deep_; }
 
@@ -68,6 +74,17 @@ class ThreadLog {
 
  private:
   friend class ThreadLogs;
+  // The innermost open range that is not an operator's, for others to read: a seqlock, whose words are
+  // atomic so that reading beside the writer is no race.
+  struct Shown {
+    static constexpr std::size_t kWords = 6;
+    std::atomic<std::uint32_t> version{0};
+    std::atomic<std::uint32_t> thread{0};
+    std::atomic<std::uint32_t> size{0};  ///< of the text; 0: none is open
+    std::atomic<std::int64_t> start{0};
+    std::atomic<std::uint64_t> words[kWords]{};
+  };
+  void show() noexcept;
   enum class State : std::uint32_t { kFree, kUsed };
 
   struct OpenRange {
@@ -95,6 +112,13 @@ class ThreadLog {
   std::atomic<std::uint64_t> lost_{0};                // relaxed: a counter, orders nothing
   std::atomic<State> state_{State::kFree};            // hands the log from thread to thread
   std::array<OpenRange, kDepthKept> open_;
+  Shown shown_;
+};
+
+/// A range that a thread is inside of; longer texts are cut.
+struct OpenNow {
+  std::string text;
+  TimePoint start;
 };
 
 /// All logs of the process. Storage comes from mmap, once, and is kept; so a log may be written to
@@ -121,6 +145,9 @@ class ThreadLogs {
     }
   }
 
+  /// The innermost range that `thread` is in now, operators' left aside. Drain thread.
+  static std::optional<OpenNow> open_now(std::uint32_t thread);
+
   /// Messages lost since the last call, over all logs.
   static std::uint64_t take_lost() noexcept;
 
@@ -145,6 +172,8 @@ void set_host_log(bool on) noexcept;
 void log_push(std::uintptr_t domain, std::string_view text, RangeSource source, std::uint8_t cause,
               std::uint64_t payload) noexcept;
 void log_pop(std::uintptr_t domain) noexcept;
+/// The calling thread's innermost open range of `domain`, until it is popped.
+std::string_view log_open_text(std::uintptr_t domain) noexcept;
 /// A range known as a whole, or an instant.
 void log_range(std::string_view text, RangeSource source, std::uint8_t cause, TimePoint start, TimePoint end,
                std::uint64_t payload, std::uint32_t thread = 0) noexcept;

@@ -4,6 +4,7 @@
 // As a tool: the types of the table to attach to, no NVTX of our own.
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtPayload.h>
 #include <pthread.h>
 
 #include <atomic>
@@ -13,6 +14,7 @@
 
 #include "sources/host/now.hpp"
 #include "sources/host/thread_log.hpp"
+#include "sources/nccl/nccl_calls.hpp"
 #include "sources/nvtx/nvtx_objects.hpp"
 
 namespace gpudiag {
@@ -86,6 +88,15 @@ std::uintptr_t domain_of(nvtxDomainHandle_t domain) noexcept {
   return domain == nullptr ? kDefaultDomain : reinterpret_cast<std::uintptr_t>(domain);
 }
 
+/// The domain is NCCL's own, whose ranges say what the collectives are. [hot]
+bool of_nccl(nvtxDomainHandle_t domain) noexcept {
+  return domain != nullptr && reinterpret_cast<const NvtxText*>(domain)->view() == "NCCL";
+}
+
+void tell_nccl(std::string_view name, const nvtxPayloadData_t* payload) noexcept {
+  take_nccl_range(name, payload == nullptr ? nullptr : payload->payload, payload == nullptr ? 0 : payload->size);
+}
+
 /// NVTX wants the level of nesting that the range got.
 int push(std::uintptr_t domain, const Message& message, std::uint64_t payload) noexcept {
   log_push(domain, message.text(), RangeSource::kNvtx, 0, payload);
@@ -129,7 +140,18 @@ void domain_mark_ex(nvtxDomainHandle_t, const nvtxEventAttributes_t* event) { ma
 nvtxRangeId_t domain_start_ex(nvtxDomainHandle_t, const nvtxEventAttributes_t* event) { return start_ex(event); }
 void domain_end(nvtxDomainHandle_t, nvtxRangeId_t id) { end(id); }
 int domain_push_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
-  return push(domain_of(domain), Message{event}, payload_of(event));
+  const Message message{event};
+  if (of_nccl(domain) && event != nullptr) {
+    const bool extended = event->payloadType == NVTX_PAYLOAD_TYPE_EXT && event->reserved0 > 0;
+    tell_nccl(message.text(), extended ? reinterpret_cast<const nvtxPayloadData_t*>(event->payload.ullValue) : nullptr);
+  }
+  return push(domain_of(domain), message, payload_of(event));
+}
+int domain_pop_payload(nvtxDomainHandle_t domain, const nvtxPayloadData_t* payload, std::size_t count) {
+  if (of_nccl(domain) && count > 0 && payload != nullptr) {
+    tell_nccl(log_open_text(domain_of(domain)), payload);  // its name tells of which function
+  }
+  return pop(domain_of(domain));
 }
 int domain_pop(nvtxDomainHandle_t domain) { return pop(domain_of(domain)); }
 nvtxStringHandle_t register_a(nvtxDomainHandle_t, const char* text) { return make_string(text); }
@@ -192,6 +214,15 @@ bool attach_nvtx(const void* (*get_export_table)(std::uint32_t table)) noexcept 
   fill_domains(core2);
   g_instances.fetch_add(1, std::memory_order_relaxed);
   return true;
+}
+
+void attach_nvtx_extension(void* module) noexcept {
+  const auto* info = static_cast<const nvtxExtModuleInfo_t*>(module);
+  if (info == nullptr || info->structSize < sizeof *info || info->moduleId != NVTX_EXT_PAYLOAD_MODULEID) return;
+  if (info->segmentsCount == 0 || info->segments == nullptr) return;
+  const nvtxExtModuleSegment_t& segment = info->segments[0];
+  if (segment.slotCount <= NVTX3EXT_CBID_nvtxRangePopPayload || segment.functionSlots == nullptr) return;
+  segment.functionSlots[NVTX3EXT_CBID_nvtxRangePopPayload] = reinterpret_cast<std::intptr_t>(&domain_pop_payload);
 }
 
 unsigned nvtx_instances() noexcept { return g_instances.load(std::memory_order_relaxed); }

@@ -13,6 +13,10 @@ namespace gpudiag {
 /// too old to be listened to. [any thread]
 bool attach_nvtx(const void* (*get_export_table)(std::uint32_t table)) noexcept;
 
+/// Attaches to one instance of an extension of NVTX (`module` is its nvtxExtModuleInfo_t): ranges that
+/// end with a payload end there. Others than that of payloads are let be. [any thread]
+void attach_nvtx_extension(void* module) noexcept;
+
 /// Instances attached so far.
 unsigned nvtx_instances() noexcept;
 
