@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "attribution/findings.hpp"
 #include "ledgers.hpp"
@@ -33,7 +34,12 @@ void print_names() {
   add_names(json, "cause", kCauseNames);
   add_names(json, "sub_cause", kSubCauseNames);
   add_names(json, "finding_only_cause", kFindingOnlyNames);
-  add_names(json, "verdict_only", kVerdictOnlyNames);
+  std::vector<std::string_view> verdicts(kVerdictOnlyNames.begin(), kVerdictOnlyNames.end());
+  verdicts.push_back(kSeveralJobs);
+  add_names(json, "verdict_only", verdicts);
+  add_names(json, "culprit_kind", kCulpritKindNames);
+  add_names(json, "late_pattern", kLatePatternNames);
+  add_names(json, "collective_kind", kCollectiveKindNames);
   add_names(json, "invalid_reason", kInvalidReasonNames);
   add_names(json, "defect", kDefectNames);
   add_names(json, "phase", kPhaseNames);
@@ -97,6 +103,47 @@ void print_report(const Diagnosis& diagnosis, bool empty) {
   print("report", text);
 }
 
+JobReport compared() {
+  JobReport job;
+  job.job = "TORCHELASTIC_RUN_ID=7;";
+  job.world_size = 3;
+  job.notes = {{"missing_ranks", "of 3 ranks 1 has no file"}};
+  job.clocks.resize(2);
+  job.clocks[0].host = "node0";
+  job.indices = {5, 6};
+  job.waits = {RankWait{DurationNs{3}, DurationNs{4}, DurationNs{}}, std::nullopt, std::nullopt, std::nullopt};
+  job.ranks.resize(2);
+  job.iterations = {{5, DurationNs{1000}, 1u, DurationNs{40}}, {6, DurationNs{900}, std::nullopt, DurationNs{}}};
+  for (std::size_t i = 0; i < kCollectiveKindNames.size(); ++i) {
+    CollectiveSum sum;
+    sum.about.kind = static_cast<CollectiveKind>(i);
+    sum.algbw = 1.5;
+    job.collectives.push_back(sum);
+  }
+  for (std::size_t i = 0; i < kCulpritKindNames.size(); ++i) {
+    Culprit culprit;
+    culprit.kind = static_cast<CulpritKind>(i);
+    culprit.pattern = static_cast<LatePattern>(i % kLatePatternNames.size());
+    culprit.ranks = {1};
+    culprit.iterations = {5};
+    job.blame.culprits.push_back(culprit);
+  }
+  return job;
+}
+
+void print_compared_report() {
+  std::string text;
+  const auto reporter = make_json_reporter([&](std::string_view piece) { text += piece; });
+  reporter->begin();
+  const std::vector<JobReport> jobs{compared(), compared()};
+  reporter->jobs(jobs);
+  reporter->part("rank0.jsonl", {{}, "none", "so it is"});
+  reporter->part("trace.json", {{}, "straggler", "so it is"});
+  reporter->end({{}, std::string{kSeveralJobs}, "so it is"});
+  std::erase(text, '\n');
+  print("report", text);
+}
+
 Diagnosis every_finding() {
   Diagnosis diagnosis;
   for (std::uint8_t i = 0; i <= static_cast<std::uint8_t>(FindingCause::kHostTogether); ++i) {
@@ -122,4 +169,5 @@ int main() {
   print_session_lines();
   print_report(every_finding(), false);
   for (std::string_view verdict : kVerdictOnlyNames) print_report({{}, std::string{verdict}, "so it is"}, true);
+  print_compared_report();
 }

@@ -42,6 +42,11 @@ def check_names(schemas, names):
             assert list(defs["idle"]["properties"]) == [f"{c}_ns" for c in names["cause"]], kind
         if "finding" in defs:
             assert defs["finding"]["properties"]["confidence"]["enum"] == names["confidence"], kind
+        if "collectives" in defs:
+            culprit = defs["collectives"]["properties"]["culprits"]["items"]["properties"]
+            assert culprit["kind"]["enum"] == names["culprit_kind"], kind
+            assert culprit["pattern"]["enum"] == names["late_pattern"], kind
+            assert defs["operation"]["properties"]["kind"]["enum"] == names["collective_kind"], kind
     expected = {"cause", "sub_cause", "finding_only_cause", "verdict", "invalid_reason", "defect",
                 "phase", "opened_by"}
     assert found == expected, found ^ expected
