@@ -128,6 +128,10 @@ struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
+void add_pattern_note(const PatternState& pattern, RankCollector& rank) {
+  if (std::string text = describe(pattern); !text.empty()) rank.add_note({{}, "launch_pattern", std::move(text)});
+}
+
 }  // namespace
 
 Analysis::Analysis(std::vector<Reporter*> reporters, AnalysisOptions options, Progress& progress)
@@ -286,6 +290,8 @@ ReadOptions Analysis::read_options() {
 std::optional<Error> Analysis::add_trace(const fs::path& path, const Result<RecordedTrace>& trace) {
   if (!trace) return trace.error();
   const RecordedInfo& about = trace->info();
+  const auto working = std::count_if(trace->processes().begin(), trace->processes().end(),
+                                     [](const RecordedProcess& process) { return process.operations > 0; });
   std::uint32_t place = 0;
   for (const RecordedProcess& process : trace->processes()) {
     // Workers of a loader have host records alone; they are evidence for the main process, no rank.
@@ -299,7 +305,10 @@ std::optional<Error> Analysis::add_trace(const fs::path& path, const Result<Reco
     info.source = path.filename().string();
     info.torch = about.torch;
     RankCollector rank{info, memory_limit()};
-    SummaryBuilder summary{identity_of(info, about, said.has_value())};
+    RankIdentity who = identity_of(info, about, said.has_value());
+    // Processes side by side in one file may be a job, of which no launcher tells: if their collectives match.
+    if (who.world_size < 2 && working > 1) who.job = path.string();
+    SummaryBuilder summary{std::move(who)};
     RankRecorder recorder{trace->names(), nullptr, [&](auto&&... iteration) { summary.add(iteration...); }};
     Engine engine{engine_options(), trace->names(), [&](const IterationLedger& ledger) {
                     rank.add(ledger);
@@ -308,6 +317,7 @@ std::optional<Error> Analysis::add_trace(const fs::path& path, const Result<Reco
     recorder.set_next(&engine);
     trace->deliver(process.id, recorder);
     engine.finish();
+    add_pattern_note(engine.pattern(), rank);
     for (const RecordedDevice& device : about.devices)
       if (rank.devices().count(device.id) > 0 && device.process.value_or(process.id) == process.id)
         rank.add_device({device.id, device.name});
@@ -346,6 +356,8 @@ std::optional<Error> Analysis::add_recording(const fs::path& path) {
     options.range_rules.push_back(std::move(rule));
   if (options.iteration_pattern.empty())
     options.iteration_pattern = reader.attribute("option.GPUDIAG_ITERATION");
+  const std::string pattern{reader.attribute("option.GPUDIAG_PATTERN")};
+  options.launch_pattern = pattern != "off" && pattern != "0" && pattern != "false";
   Engine engine{options, names, [&](const IterationLedger& ledger) {
                   rank.add(ledger);
                   recorder.iteration(ledger);
@@ -353,6 +365,7 @@ std::optional<Error> Analysis::add_recording(const fs::path& path) {
   recorder.set_next(&engine);
   while (reader.next(recorder)) progress_.at(reader.bytes_read(), total);
   engine.finish();
+  add_pattern_note(engine.pattern(), rank);
   add_devices(reader, rank);
   Quality quality = engine.quality();
   quality[Defect::kBrokenEvent] += reader.broken_frames();

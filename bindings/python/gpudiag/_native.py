@@ -18,7 +18,7 @@ version = "0.1.0"
 CAUSES = ("data_loading", "communication_wait", "launch_overhead", "sync", "allocation", "checkpoint", "host",
           "dependency", "unknown")
 CAUSE_CODES = {name: code for code, name in enumerate(CAUSES, 1)}
-OPENED_BY = ("step", "profiler_step", "pattern", "optimizer", "period", "window")
+OPENED_BY = ("step", "profiler_step", "pattern", "optimizer", "launch_pattern", "window")
 PHASES = ("train", "evaluation", "warm_up", "window")
 
 OK, RUNNING, OFF, FAILED, FORKED = 0, 1, -1, -2, -3

@@ -14,7 +14,7 @@ constexpr DurationNs kRemembered = seconds(60);
 
 void Engine::Impl::advance(bool final) {
   if (!final && !worth_preparing()) return;
-  prepare();
+  prepare(final);
   take_cuts(final);
   if (final) {
     replay_until(kTimeMax, true);
@@ -36,11 +36,12 @@ bool Engine::Impl::worth_preparing() const {
   if (in_.store.pending() > options_.pending_records_limit) return true;
   for (const Loop& loop : in_.loops)
     if (loop.next() != nullptr && loop.next()->at <= in_.ticked) return true;
-  return in_.loops.empty() && in_.first != kTimeMax &&
+  if (unmarked_.wants_records()) return true;
+  return in_.loops.empty() && !unmarked_.holding() && in_.first != kTimeMax &&
          std::max(in_.first, window_start_) + options_.window <= in_.ticked;
 }
 
-void Engine::Impl::prepare() {
+void Engine::Impl::prepare(bool final) {
   fresh_ = false;
   for (Loop& loop : in_.loops) loop.prepare();
   for (ThreadLabels& labels : in_.labels) labels.prepare();
@@ -52,6 +53,8 @@ void Engine::Impl::prepare() {
     const auto index = static_cast<Index>(devices_.size());
     devices_.push_back({DeviceLedger(index, in_.ties.device_id(index))});
   }
+  unmarked_.look(frontier_, final);
+  for (Loop& loop : in_.loops) loop.prepare();
   choose_loops();
   replay_.prepare();
   for (Followed& device : devices_) device.ledger.reset_cursor();
@@ -78,6 +81,7 @@ void Engine::Impl::tie_operations() {
 
 bool Engine::Impl::better(const Loop& a, const Loop& b, Index device) {
   if (a.source() != b.source()) return a.source() < b.source();
+  if (a.device() != b.device()) return a.device() == device;
   const bool a_launches = in_.ties.line_in_chain(device, in_.ties.line_of(a.thread()));
   const bool b_launches = in_.ties.line_in_chain(device, in_.ties.line_of(b.thread()));
   return a_launches != b_launches ? a_launches : more_trusted(a, b);
@@ -132,5 +136,6 @@ Engine::~Engine() = default;
 void Engine::add(const Record& record) { impl_->add(record); }
 void Engine::finish() { impl_->finish(); }
 const Quality& Engine::quality() const { return impl_->quality(); }
+PatternState Engine::pattern() const { return impl_->pattern(); }
 
 }  // namespace gpudiag

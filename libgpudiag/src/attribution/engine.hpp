@@ -11,6 +11,7 @@
 #include "attribution/ledger.hpp"
 #include "record/names.hpp"
 #include "record/sink.hpp"
+#include "timeline/pattern_tracker.hpp"
 #include "timeline/quality.hpp"
 
 namespace gpudiag {
@@ -23,10 +24,30 @@ struct EngineOptions {
   DurationNs launch_latency = microseconds(20);   ///< ordinary latency after a launch returns (section 3)
   std::uint32_t launch_queue_depth = 1024;
   DurationNs window = seconds(1);         ///< of a job without marks
+  bool launch_pattern = true;             ///< iterations that nobody marked are sought in the launches
+  DurationNs pattern_patience = seconds(10);  ///< so long windows wait for them at the start
   DurationNs give_up_after = seconds(10); ///< an iteration closes as missing_records
   /// Bounds memory: above it an iteration is summed in parts. A record costs some 170 bytes here.
   std::size_t pending_records_limit = 100'000;
 };
+
+/// What became of the search for iterations that nobody marked (docs/iterations.md).
+struct PatternState {
+  enum Stage : std::uint8_t {
+    kLooking,    ///< or not needed: they are marked
+    kUndecided,  ///< none found so far: windows instead
+    kFound,
+    kLost,       ///< found, but what is launched now is something else
+  };
+  Stage stage = kLooking;
+  std::size_t launches = 0;  ///< of an iteration
+  CycleEvidence evidence = CycleEvidence::kOptimizer;
+
+  bool operator==(const PatternState&) const = default;
+};
+
+/// One sentence for people; empty while there is nothing to say.
+std::string describe(const PatternState& state);
 
 using IterationCallback = std::function<void(const IterationLedger&)>;
 
@@ -45,6 +66,7 @@ class Engine final : public RecordSink {
   void finish();
   /// Defects so far, over all records.
   const Quality& quality() const;
+  PatternState pattern() const;
 
  private:
   class Impl;

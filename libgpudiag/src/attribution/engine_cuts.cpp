@@ -20,7 +20,7 @@ std::optional<Boundary> Engine::Impl::next_boundary(Index loop) const {
     const Boundary* next = in_.loops[loop].next();
     return next != nullptr ? std::optional{*next} : std::nullopt;
   }
-  if (window_start_ == kTimeMin || !in_.loops.empty()) return std::nullopt;
+  if (window_start_ == kTimeMin || !in_.loops.empty() || unmarked_.holding()) return std::nullopt;
   const std::int64_t window = std::max<std::int64_t>(1, options_.window.ns);
   // A long silence is one window, not many empty ones.
   const std::int64_t silent = std::max<std::int64_t>(0, (next_start() - window_start_).ns);
@@ -103,10 +103,9 @@ void Engine::Impl::end_iteration(Followed& device, const Boundary& boundary, boo
   ledger.device = device.ledger.id();
   ledger.label = std::string(names_.text(boundary.label));
   ledger.opened_by = device.loop == kNone ? MarkSource::kWindow : in_.loops[device.loop].source();
-  ledger.phase = device.loop == kNone   ? Phase::kWindow
-                 : boundary.evaluation ? Phase::kEvaluation
-                                       : Phase::kTrain;
-  ledger.partial = partial || device.first || boundary.opening;
+  const bool none = device.loop == kNone || boundary.opening;  // it is no iteration
+  ledger.phase = none ? Phase::kWindow : boundary.evaluation ? Phase::kEvaluation : Phase::kTrain;
+  ledger.partial = partial || device.first || boundary.opening || (device.in_window && !none);
   ledger.launches = std::exchange(device.launches, 0);
   ledger.operations = std::exchange(device.operations, 0);
   const auto missing = std::exchange(device.missing, 0);
@@ -119,17 +118,19 @@ void Engine::Impl::end_iteration(Followed& device, const Boundary& boundary, boo
   if (const Index leader = in_.ties.leader_of(index); leader != kNone) {
     window.evidence = replay_.line(leader).evidence;
     ledger.own = replay_.line(leader).own;
-  inquiry_.add(ledger, window.evidence);
   }
+  inquiry_.add(ledger, window.evidence);
   // What came before the first iteration, or after the last, is one only if the device worked.
   const bool nothing = ledger.launches == 0 && ledger.operations == 0 && missing == 0;
-  const bool skipped = nothing && ledger.partial && window.window.empty();
-  ledger.index = boundary.index != kNoIndex ? boundary.index : device.count;
+  const bool skipped = nothing && (ledger.partial || (none && ledger.valid())) && window.window.empty();
+  ledger.index = none ? device.windows : boundary.index != kNoIndex ? boundary.index : device.count;
   if (!skipped) {
-    device.count = ledger.index + (boundary.evaluation ? 0 : 1);
+    if (none) ++device.windows;
+    else device.count = ledger.index + (boundary.evaluation ? 0 : 1);
     device.ledger.push(std::move(window));
   }
   device.first = false;
+  device.in_window = device.loop == kNone;
   device.host_start = boundary.at;
 }
 
@@ -166,7 +167,6 @@ bool Engine::Impl::is_past(const Hole& hole, TimePoint until) const {
          });
 }
 
-void Engine::Impl::reset_lines(TimePoint until) {
 void Engine::Impl::think_over_questions() {
   const auto [communication, copies] = replay_.take_busy();
   inquiry_.add_busy(communication, copies);
@@ -184,6 +184,7 @@ void Engine::Impl::think_over_questions() {
   }
 }
 
+void Engine::Impl::reset_lines(TimePoint until) {
   for (Index thread = 0; thread < in_.ties.threads(); ++thread) {
     if (in_.ties.line_of(thread) != thread) continue;
     HostLine& line = replay_.line(thread);

@@ -15,6 +15,7 @@
 #include "attribution/intake.hpp"
 #include "attribution/outstanding.hpp"
 #include "attribution/replay.hpp"
+#include "attribution/unmarked.hpp"
 
 namespace gpudiag {
 
@@ -22,7 +23,7 @@ class Engine::Impl {
  public:
   Impl(const EngineOptions& options, const NameTable& names, IterationCallback on_iteration)
       : options_(options), names_(names), on_iteration_(std::move(on_iteration)),
-        in_(options_, names), outstanding_(options_, in_),
+        in_(options_, names), outstanding_(options_, in_), unmarked_(options_, names_, in_, outstanding_),
         replay_(options_, in_.store, in_.ties, in_.labels, in_.samples) {}
 
   void add(const Record& record) {
@@ -32,6 +33,7 @@ class Engine::Impl {
   }
   void finish() { advance(true); }
   const Quality& quality() const { return in_.quality; }
+  PatternState pattern() const { return unmarked_.state(); }
 
  private:
   /// What belongs to one device beside its ledger.
@@ -40,6 +42,8 @@ class Engine::Impl {
     Index loop = kNone;               ///< kNone: windows of one second
     TimePoint host_start = kTimeMin;  ///< of the host's iteration that is open; kTimeMin: not known
     std::uint64_t count = 0;          ///< iterations so far
+    std::uint64_t windows = 0;        ///< and pieces that are none
+    bool in_window = false;           ///< what is open began with a window
     std::uint64_t launches = 0;
     std::uint64_t operations = 0;
     std::uint64_t missing = 0;
@@ -48,7 +52,7 @@ class Engine::Impl {
   };
 
   void advance(bool final);
-  void prepare();
+  void prepare(bool final);
   void tie_operations();
   void choose_loops();
   bool better(const Loop& a, const Loop& b, Index device);
@@ -71,22 +75,23 @@ class Engine::Impl {
   void close_windows(bool force);
   bool may_close(const PendingWindow& window, Index device) const;
   void reset_lines(TimePoint at);
+  void think_over_questions();
   void split_long_iteration();
   void compact();
 
   const EngineOptions options_;
-  void think_over_questions();
   const NameTable& names_;
   IterationCallback on_iteration_;
   Intake in_;
   Outstanding outstanding_;
+  Unmarked unmarked_;
   Replay replay_;
+  Inquiry inquiry_;
   std::vector<Followed> devices_;
   std::size_t next_call_ = 0;
   std::size_t next_orphan_ = 0;
   TimePoint frontier_ = kBeforeAll;       ///< calls that began before have been replayed
   TimePoint window_start_ = kTimeMin;   ///< of a job without marks
-  Inquiry inquiry_;
   TimePoint late_before_ = kTimeMin;    ///< what ended before should have been here
   bool fresh_ = false;
 };

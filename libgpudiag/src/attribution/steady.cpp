@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attribution/steady.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <queue>
 #include <vector>
@@ -33,7 +34,19 @@ class GrowingMedian {
   std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> high_;
 };
 
-bool near(std::int64_t wall, std::int64_t median) { return std::llabs(wall - median) <= median / 5; }
+// How far from their median three in four of the later half are: the pace of an uneven job. Of too few
+// nothing is said.
+std::int64_t scatter_of(std::span<const std::int64_t> walls) {
+  std::vector<std::int64_t> later(walls.begin() + static_cast<std::ptrdiff_t>(walls.size() / 2), walls.end());
+  if (later.size() < kSteadyNeeded || walls.size() < 2 * kSteadyNeeded) return 0;
+  const auto middle = later.begin() + static_cast<std::ptrdiff_t>(later.size() / 2);
+  std::nth_element(later.begin(), middle, later.end());
+  const std::int64_t median = *middle;
+  for (std::int64_t& wall : later) wall = std::llabs(wall - median);
+  const auto third = later.begin() + static_cast<std::ptrdiff_t>(later.size() * 3 / 4);
+  std::nth_element(later.begin(), third, later.end());
+  return *third;
+}
 
 }  // namespace
 
@@ -43,6 +56,10 @@ bool is_complete_training(const IterationLedger& ledger) {
 
 std::size_t warm_up_length(std::span<const std::int64_t> walls) {
   std::size_t warm_up = walls.size();
+  const std::int64_t scatter = scatter_of(walls);
+  const auto near = [&](std::int64_t wall, std::int64_t median) {
+    return std::llabs(wall - median) <= std::max(median / 5, scatter);
+  };
   GrowingMedian later;
   for (std::size_t i = walls.size(); i-- > 0;) {
     later.add(walls[i]);

@@ -20,7 +20,8 @@ bool is_complete_training(const IterationLedger& ledger);
 
 /// How many of these wall times, in ns and in order, are warm-up: those before the first three in a
 /// row that each lie within 20 % of the median of what comes from there on (of an even number, the
-/// larger of the middle two). All of them where there are no such three. O(n log n).
+/// larger of the middle two), or, in a job whose pace is uneven for good, as near to it as three in four
+/// of its later half lie to theirs. All of them where there are no such three. O(n log n).
 std::size_t warm_up_length(std::span<const std::int64_t> walls);
 
 }  // namespace gpudiag

@@ -88,7 +88,7 @@ enum class RangeSource : std::uint8_t {
 };
 
 /// In falling order of trust.
-enum class MarkSource : std::uint8_t { kStep, kProfilerStep, kPattern, kOptimizer, kPeriod, kWindow };
+enum class MarkSource : std::uint8_t { kStep, kProfilerStep, kPattern, kOptimizer, kLaunchPattern, kWindow };
 
 enum class GapReason : std::uint8_t { kStoodAside, kShed, kStopped };
 

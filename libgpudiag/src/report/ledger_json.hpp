@@ -17,7 +17,7 @@ namespace gpudiag {
 inline constexpr std::string_view kIterationSchema = "gpudiag.iteration/1";
 
 inline constexpr std::array<std::string_view, 6> kMarkSourceNames{
-    "step", "profiler_step", "pattern", "optimizer", "period", "window"};
+    "step", "profiler_step", "pattern", "optimizer", "launch_pattern", "window"};
 inline constexpr std::array<std::string_view, 3> kGradeNames{"good", "fair", "poor"};
 
 constexpr std::string_view name_of(MarkSource source) {

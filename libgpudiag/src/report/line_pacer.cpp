@@ -14,8 +14,8 @@ LinePacer::LinePacer(std::uint32_t rank, bool every, Print print)
     : rank_(rank), every_(every), print_(std::move(print)) {}
 
 void LinePacer::add(const IterationLedger& ledger, TimePoint now) {
-  const bool evaluation = ledger.phase == Phase::kEvaluation;
-  IterationRange& range = evaluation ? evaluations_[ledger.device] : waiting_[ledger.device];
+  auto& ranges = ledger.phase == Phase::kEvaluation ? evaluations_ : ledger.phase == Phase::kWindow ? windows_ : waiting_;
+  IterationRange& range = ranges[ledger.device];
   range.add(ledger);
   if (every_) {
     print(ledger.device, range);
@@ -29,7 +29,7 @@ void LinePacer::poll(TimePoint now) {
   // The first comparison alone would overflow before anything was printed.
   if (last_print_ != kTimeMin && now - last_print_ < kBetweenLines) return;
   bool printed = false;
-  for (const auto* ranges : {&waiting_, &evaluations_})
+  for (const auto* ranges : {&windows_, &waiting_, &evaluations_})
     for (const auto& [device, range] : *ranges) printed = printed || range.count > 0;
   if (!printed) return;
   flush();
@@ -37,7 +37,7 @@ void LinePacer::poll(TimePoint now) {
 }
 
 void LinePacer::flush() {
-  for (auto* ranges : {&waiting_, &evaluations_}) {
+  for (auto* ranges : {&windows_, &waiting_, &evaluations_}) {
     for (auto& [device, range] : *ranges) {
       if (range.count == 0) continue;
       print(device, range);
@@ -47,7 +47,7 @@ void LinePacer::flush() {
 }
 
 void LinePacer::print(DeviceId device, const IterationRange& range) {
-  const bool several = waiting_.size() > 1 || evaluations_.size() > 1 || expected_devices_ > 1;
+  const bool several = waiting_.size() > 1 || evaluations_.size() > 1 || windows_.size() > 1 || expected_devices_ > 1;
   print_(format_line({rank_, device, several}, range));
 }
 

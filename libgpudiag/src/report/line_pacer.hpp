@@ -39,6 +39,7 @@ class LinePacer {
   std::size_t expected_devices_ = 0;
   std::map<DeviceId, IterationRange> waiting_;  // a device once seen stays, with count 0
   std::map<DeviceId, IterationRange> evaluations_;  // have a line of their own
+  std::map<DeviceId, IterationRange> windows_;      // and so has what is no iteration
   TimePoint last_print_ = kTimeMin;
 };
 

@@ -27,6 +27,7 @@ void RankCollector::add(const IterationLedger& ledger) {
   device.empty += ledger.empty ? 1 : 0;
   if (ledger.valid()) {
     device.all.add(ledger);
+    ++valid_by_phase_[ledger.device][static_cast<std::size_t>(ledger.phase)];
   } else {
     ++device.invalid;
     ++basis_.invalid_iterations;
@@ -46,19 +47,23 @@ void RankCollector::close() {
   std::map<DeviceId, EvidenceSums> steady;
   std::map<DeviceId, std::uint64_t> training_seen;
   basis_.steady = rests_on_steady();
+  const Phase judged = judged_phase();
   std::map<DeviceId, CostScatter> scatter;
   for (const auto& [id, device] : devices_)
-    scatter[id] = CostScatter{basis_.steady ? device.training - device.warm_up : device.all.iterations};
+    scatter[id] = CostScatter{basis_.steady ? device.training - device.warm_up
+                                            : valid_by_phase_[id][static_cast<std::size_t>(judged)]};
   if (waits_known_)
     for (auto& [id, device] : devices_) device.all.straggler_wait = device.all.transfer = DurationNs{};
   spool_.for_each([&](const IterationLedger& ledger) {
     DeviceSummary& device = devices_[ledger.device];
     if (waits_known_ && ledger.valid()) add_wait(device.all, ledger);
-    if (ledger.valid()) {
+    if (ledger.valid() && ledger.phase == judged) {
+      device.judged.add(ledger);
       all[ledger.device].add(ledger, began_);
       if (!basis_.steady) scatter[ledger.device].add(ledger);
-      for (const Evidence& seen : ledger.evidence) info_.torch = info_.torch || is_name_of_torch(seen.what);
     }
+    if (ledger.valid())
+      for (const Evidence& seen : ledger.evidence) info_.torch = info_.torch || is_name_of_torch(seen.what);
     if (!is_complete_training(ledger)) return;
     if (training_seen[ledger.device]++ < device.warm_up) return;
     device.steady.add(ledger);
@@ -67,6 +72,13 @@ void RankCollector::close() {
   });
   for (const auto& [id, of_device] : scatter) basis_.scatter.push_back(of_device);
   make_basis(all, steady);
+}
+
+Phase RankCollector::judged_phase() const {
+  for (const Phase phase : {Phase::kTrain, Phase::kEvaluation, Phase::kWarmUp})
+    for (const auto& [id, valid] : valid_by_phase_)
+      if (valid[static_cast<std::size_t>(phase)] > 0) return phase;
+  return Phase::kWindow;
 }
 
 void RankCollector::find_steady() {
@@ -97,7 +109,7 @@ void RankCollector::make_basis(const std::map<DeviceId, EvidenceSums>& all,
   basis_.finished = finished_;
   basis_.torch = info_.torch;
   for (const auto& [id, device] : devices_) {
-    const LedgerSum& sum = basis_.steady ? device.steady : device.all;
+    const LedgerSum& sum = basis_.steady ? device.steady : device.judged;
     basis_.sum.add(sum);
     basis_.iterations = std::max(basis_.iterations, sum.iterations);
   }

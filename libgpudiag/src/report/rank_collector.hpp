@@ -3,6 +3,7 @@
 // Gathers the iterations of one rank and sums them up; reporters print what it holds.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -20,6 +21,7 @@ struct DeviceSummary {
   std::string name;
   LedgerSum all;     ///< over the valid iterations
   LedgerSum steady;  ///< over complete, valid training iterations after warm-up
+  LedgerSum judged;  ///< over the valid ones that say most of the job: training, else evaluation, else windows
   std::uint64_t iterations = 0;
   std::uint64_t windows = 0;  ///< of the iterations, those that nothing marked
   std::uint64_t partial = 0;
@@ -31,7 +33,7 @@ struct DeviceSummary {
   DurationNs longest_wall;
 
   bool is_steady() const { return steady.iterations >= kSteadyNeeded; }
-  const LedgerSum& basis() const { return is_steady() ? steady : all; }
+  const LedgerSum& basis() const { return is_steady() ? steady : judged; }
 };
 
 /// Memory: eight bytes an iteration, beside the spool.
@@ -67,6 +69,8 @@ class RankCollector {
 
  private:
   void find_steady();
+  /// Of the phases that have valid iterations, the one that says most of the job.
+  Phase judged_phase() const;
   bool rests_on_steady() const;
   void make_basis(const std::map<DeviceId, EvidenceSums>& all,
                   const std::map<DeviceId, EvidenceSums>& steady);
@@ -76,6 +80,7 @@ class RankCollector {
   TimePoint began_ = kTimeMax;  ///< start of the first window that was not empty
   std::map<DeviceId, DeviceSummary> devices_;
   std::map<DeviceId, std::vector<std::int64_t>> training_walls_;
+  std::map<DeviceId, std::array<std::uint64_t, kPhaseNames.size()>> valid_by_phase_;
   Quality quality_;
   std::vector<SessionNote> notes_;
   bool finished_ = true;

@@ -16,12 +16,13 @@ using Out = std::back_insert_iterator<std::string>;
 void append_head(Out out, const LineHead& head, const IterationRange& range) {
   fmt::format_to(out, "gpudiag rank {}", head.rank);
   if (head.show_device) fmt::format_to(out, " dev {}", raw(head.device));
+  const std::string_view what = range.window ? "window" : "iter";
   if (range.evaluation) {
     fmt::format_to(out, " evaluation before iter {}", range.last);
   } else if (range.count <= 1) {
-    fmt::format_to(out, " iter {}", range.first);
+    fmt::format_to(out, " {} {}", what, range.first);
   } else {
-    fmt::format_to(out, " iter {}-{}", range.first, range.last);
+    fmt::format_to(out, " {} {}-{}", what, range.first, range.last);
   }
 }
 
@@ -96,6 +97,7 @@ void IterationRange::add(const IterationLedger& ledger) {
   last = count == 0 ? ledger.index : std::max(last, ledger.index);
   ++count;
   evaluation = ledger.phase == Phase::kEvaluation;
+  window = ledger.phase == Phase::kWindow;
   partial += ledger.partial ? 1 : 0;
   empty += ledger.empty ? 1 : 0;
   for (std::size_t i = 0; i < reasons.size(); ++i) {

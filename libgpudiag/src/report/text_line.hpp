@@ -22,6 +22,7 @@ struct IterationRange {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
   std::uint64_t count = 0;    ///< iterations covered, whatever their state
+  bool window = false;        ///< they are none: windows of a job that marks none, or what came before the first
   bool evaluation = false;    ///< they were no training; the numbers are those of the training that follows
   std::uint64_t partial = 0;
   std::uint64_t empty = 0;

@@ -46,10 +46,14 @@ std::string wrapped(std::string_view text, std::size_t columns, std::string_view
 
 std::string say_counts(const DeviceSummary& device) {
   const std::string_view plural = device.iterations == 1 ? "" : "s";
-  std::string text = device.windows == device.iterations && device.iterations > 0
-                         ? fmt::format("{} window{} of one second, for nothing marks iterations",
-                                       device.iterations, plural)
-                         : fmt::format("{} iteration{}", device.iterations, plural);
+  const std::uint64_t iterations = device.iterations - device.windows;
+  std::string text = iterations == 0 && device.windows > 0
+                         ? fmt::format("{} window{}, for nothing marks iterations and none were found", device.windows,
+                                       plural)
+                         : fmt::format("{} iteration{}", iterations, iterations == 1 ? "" : "s");
+  if (iterations > 0 && device.windows > 0)
+    text += fmt::format(" and {} window{} that {} none", device.windows, device.windows == 1 ? "" : "s",
+                        device.windows == 1 ? "is" : "are");
   const auto count = [&](std::uint64_t n, std::string_view what) {
     if (n > 0) text += fmt::format(", {} {}", n, what);
   };
@@ -64,7 +68,7 @@ std::string say_basis(const DeviceSummary& device) {
     return fmt::format("shares over the {} steady ones after {} of warm-up, median {}, longest {}",
                        device.steady.iterations, device.warm_up, format_time(device.median_wall),
                        format_time(device.longest_wall));
-  return fmt::format("shares over all {} valid ones (fewer than three are steady)", device.all.iterations);
+  return fmt::format("shares over all {} valid ones (fewer than three are steady)", device.judged.iterations);
 }
 
 // A margin that would be printed as 0.0 says nothing.

@@ -32,6 +32,8 @@ constexpr std::array kTable{
     OptionSpec{"GPUDIAG_RANGES", "REGEX=CAUSE[:SUB_CAUSE][;...]", "",
                "What range names mean, before the built-in table: a cause of idle time, or `iteration`."},
     OptionSpec{"GPUDIAG_ITERATION", "REGEX", "", "Ranges whose names match are iterations."},
+    OptionSpec{"GPUDIAG_PATTERN", "on|off", "on",
+               "Looks for iterations in the sequence of launches where nothing marks them."},
     OptionSpec{"GPUDIAG_CUPTI", "FILE", "", "The libcupti.so to use where none is loaded already."},
     OptionSpec{"GPUDIAG_BUDGET", "PERCENT", "2",
                "Share of host time that gpudiag may take, 0.1 to 100; above it detail is shed, and counted."},
@@ -181,6 +183,7 @@ Settings read_settings(const std::map<std::string, std::string, std::less<>>& ov
   settings.watch = reader.on_off("GPUDIAG_WATCH", true);
   read_rules(reader, settings);
   settings.iteration = reader.text("GPUDIAG_ITERATION").value_or("");
+  settings.pattern = reader.on_off("GPUDIAG_PATTERN", true);
   settings.cupti = reader.text("GPUDIAG_CUPTI").value_or("");
   read_budget(reader, settings);
   read_rank(reader, settings);

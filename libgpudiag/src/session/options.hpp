@@ -47,6 +47,7 @@ struct Settings {
   DurationNs stuck_after = seconds(10);
   std::vector<std::string> ranges;
   std::string iteration;
+  bool pattern = true;
   std::string cupti;
   double budget_percent = 2.0;
   std::optional<std::uint32_t> rank;

@@ -13,6 +13,13 @@ void Loop::add_mark(TimePoint at, NameId label, std::uint64_t index, bool evalua
   ++count_;
 }
 
+void Loop::add_turn(TimePoint at, bool opening, bool evaluation) {
+  boundaries_.push_back({at, kNoName, kNoIndex, opening, false, evaluation});
+  first_seen_ = std::min(first_seen_, at);
+  sorted_ = false;
+  ++count_;
+}
+
 void Loop::add_range(Interval range, NameId label, std::uint64_t index) {
   if (!opened_ && (!opening_ || range.start < *opening_)) opening_ = range.start;
   boundaries_.push_back({range.end, label, index, false, true});

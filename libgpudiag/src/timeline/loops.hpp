@@ -26,12 +26,19 @@ struct Boundary {
 /// Marks of one source on one thread, in order of time.
 class Loop {
  public:
-  Loop(MarkSource source, std::uint32_t thread) : source_(source), thread_(thread) {}
+  static constexpr std::uint32_t kNoDevice = 0xffffffffu;
+
+  /// `device`: the one whose launches show the loop, where that is how it was found.
+  Loop(MarkSource source, std::uint32_t thread, std::uint32_t device = kNoDevice)
+      : source_(source), thread_(thread), device_(device) {}
 
   MarkSource source() const { return source_; }
   std::uint32_t thread() const { return thread_; }
+  std::uint32_t device() const { return device_; }
 
   void add_mark(TimePoint at, NameId label, std::uint64_t index, bool evaluation = false);
+  /// The loop turns here, by its launches.
+  void add_turn(TimePoint at, bool opening, bool evaluation);
   /// A range that is an iteration; only the first one seen opens, the later ones end at their end.
   void add_range(Interval range, NameId label, std::uint64_t index);
 
@@ -47,6 +54,7 @@ class Loop {
  private:
   MarkSource source_;
   std::uint32_t thread_;
+  std::uint32_t device_;
   std::vector<Boundary> boundaries_;
   std::size_t taken_ = 0;
   TimePoint first_seen_ = kTimeMax;

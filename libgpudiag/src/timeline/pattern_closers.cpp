@@ -102,10 +102,12 @@ void drop_strays(std::span<const Launch> launches, std::vector<Closer>& closers)
 /// Steps of optimizers, and what lies between them.
 class Steps {
  public:
-  Steps(std::span<const Launch> launches, std::vector<Closer>&& closers)
-      : launches_(launches), closers_(std::move(closers)) {}
+  Steps(std::span<const Launch> launches, std::vector<Closer>&& closers, bool named)
+      : launches_(launches), closers_(std::move(closers)), named_(named) {}
 
   std::optional<CyclePattern> cycle();
+  /// After cycle() has returned none: there is one, of which more must be seen.
+  bool repeats() const { return repeats_; }
 
  private:
   Stretch content(std::size_t closer) const { return {closers_[closer - 1].at.end, closers_[closer].at.begin}; }
@@ -125,14 +127,16 @@ class Steps {
   };
   std::vector<std::size_t> of_phase(std::size_t phase) const;
   void look_at(std::size_t phase, Place& pause, Place& copy) const;
-  Place turn() const;
+  std::optional<Place> turn() const;
   std::vector<std::size_t> turns_at(const Place& place) const;
 
   std::span<const Launch> launches_;
   std::vector<Closer> closers_;
+  bool named_;                        ///< false: they may stand anywhere in the cycle
   std::vector<std::uint32_t> kinds_;  ///< of closer i + 1
   std::vector<std::size_t> examples_; ///< by kind: the closer that it was made for
   std::size_t period_ = 0;            ///< closers in a cycle
+  bool repeats_ = false;
 };
 
 double Steps::content_alike(std::size_t a, std::size_t b) const {
@@ -235,9 +239,12 @@ std::vector<std::size_t> Steps::of_phase(std::size_t phase) const {
 
 void Steps::look_at(std::size_t phase, Place& pause, Place& copy) const {
   const std::vector<std::size_t> closers = of_phase(phase);
-  std::size_t length = kRegion;
-  for (const std::size_t i : closers)
-    if (i + 1 < closers_.size()) length = std::min(length, std::max<std::size_t>(1, content(i + 1).size() / 3));
+  std::size_t length = named_ ? kRegion : ~std::size_t{0};
+  for (const std::size_t i : closers) {
+    const std::size_t part = named_ ? 3 : 1;
+    if (i + 1 < closers_.size()) length = std::min(length, std::max<std::size_t>(1, content(i + 1).size() / part));
+  }
+  if (length == ~std::size_t{0}) return;
   for (std::size_t behind = 0; behind < length; ++behind) {
     std::vector<std::int64_t> gaps;
     std::size_t copies = 0;
@@ -256,13 +263,15 @@ void Steps::look_at(std::size_t phase, Place& pause, Place& copy) const {
 }
 
 // Behind the optimizer: where the host pauses longest, or where the batch is copied to the device, if it
-// pauses there at all; otherwise at once.
-Steps::Place Steps::turn() const {
+// pauses there at all; otherwise at once. A run of kernels that nobody knows may clear gradients in the
+// middle of a step: the turn is then sought everywhere, and where there is no such place nothing is said.
+std::optional<Steps::Place> Steps::turn() const {
   Place pause, copy;
   for (std::size_t phase = 0; phase < period_; ++phase) look_at(phase, pause, copy);
   const std::int64_t usual = usual_gap();
-  if (copy.gap >= 0 && (2 * copy.gap >= pause.gap || pause.gap < kPause * usual)) return copy;
+  if (copy.gap >= 0 && (!named_ || 2 * copy.gap >= pause.gap || pause.gap < kPause * usual)) return copy;
   if (pause.gap >= kPause * usual) return pause;
+  if (!named_) return std::nullopt;
   Place longest;
   std::size_t most = 0;
   for (std::size_t phase = 0; phase < period_; ++phase) {
@@ -297,13 +306,17 @@ std::optional<CyclePattern> Steps::cycle() {
     graph = graph || launches_[closers_[last - i].at.begin].kind == LaunchKind::kGraph;
   }
   if (others == 0 && !graph) return std::nullopt;
-  CyclePattern found = anchor(launches_, turns_at(turn()));
+  const auto place = turn();
+  if (!place) return std::nullopt;
+  repeats_ = true;
+  CyclePattern found = anchor(launches_, turns_at(*place));
   return found.anchors.empty() ? std::nullopt : std::optional{std::move(found)};
 }
 
 }  // namespace
 
-std::optional<CyclePattern> find_by_closers(std::span<const Launch> launches, const std::vector<bool>& closes) {
+std::optional<CyclePattern> find_by_closers(std::span<const Launch> launches, const std::vector<bool>& closes,
+                                            bool named) {
   std::vector<std::size_t> positions;
   for (std::size_t i = 0; i < launches.size(); ++i)
     if (closes[i]) positions.push_back(i);
@@ -312,7 +325,9 @@ std::optional<CyclePattern> find_by_closers(std::span<const Launch> launches, co
     std::vector<Closer> closers = gather(launches, positions, within);
     drop_strays(launches, closers);
     if (closers.size() < 4) break;  // farther apart there are fewer still
-    if (auto found = Steps{launches, std::move(closers)}.cycle()) return found;
+    Steps steps{launches, std::move(closers), named};
+    if (auto found = steps.cycle()) return found;
+    if (steps.repeats()) break;
   }
   return std::nullopt;
 }

@@ -54,10 +54,10 @@ std::optional<CyclePattern> find_cycle(std::span<const Launch> launches) {
   const std::vector<bool> named = named_closers(launches);
   // What an optimizer closes is never sought by less: it will come, or it has and nothing is sure.
   if (std::ranges::find(named, true) != named.end())
-    return known_by(CycleEvidence::kOptimizer, find_by_closers(launches, named));
+    return known_by(CycleEvidence::kOptimizer, find_by_closers(launches, named, true));
   const std::vector<bool> in_run = runs(launches);
   if (const double share = share_of(in_run); share > 0 && share <= kMostRuns)
-    if (auto found = find_by_closers(launches, in_run)) return known_by(CycleEvidence::kRuns, std::move(found));
+    if (auto found = find_by_closers(launches, in_run, false)) return known_by(CycleEvidence::kRuns, std::move(found));
   return known_by(CycleEvidence::kOpener, find_by_openers(launches));
 }
 

@@ -77,7 +77,9 @@ Value median_of(std::vector<Value>& values) {
 CyclePattern anchor(std::span<const Launch> launches, std::span<const std::size_t> turns);
 
 /// A cycle that optimizers close: `closes[i]` is whether launch i is an optimizer's.
-std::optional<CyclePattern> find_by_closers(std::span<const Launch> launches, const std::vector<bool>& closes);
+/// `named`: known as such by their names, not by how they stand.
+std::optional<CyclePattern> find_by_closers(std::span<const Launch> launches, const std::vector<bool>& closes,
+                                            bool named);
 
 /// A cycle that copies, pauses or graphs open.
 std::optional<CyclePattern> find_by_openers(std::span<const Launch> launches);

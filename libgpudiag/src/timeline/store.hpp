@@ -32,6 +32,7 @@ struct Call {
   bool nested = false;     ///< a driver call inside a runtime call, which stands for both
   bool capturing = false;  ///< recorded into a graph: nothing runs
   bool defective = false;  ///< has an operation whose times cannot be believed
+  bool looked_for_pattern = false;
   bool looked_at = false;  ///< came after its time had been replayed, and has been judged for that
 };
 
