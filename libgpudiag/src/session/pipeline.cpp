@@ -120,7 +120,7 @@ Pipeline::Pipeline(const Settings& settings, const SessionInfo& info, NameTable&
 void Pipeline::Intake::add(const Record& record) {
   if (record.kind == RecordKind::kOwn && record.end > record.start) pipeline_.own_ += record.end - record.start;
   if (record.is_operation()) pipeline_.meet_device(record.device);
-  if (record.kind == RecordKind::kApiCall) pipeline_.watcher_.call(record.thread, record.end);
+  if (record.kind == RecordKind::kApiCall) pipeline_.watcher_.call(record.thread, record.interval());
   // Beside hundreds of threads a round may take longer than the margin, and what comes last in it is of
   // after it began.
   if (record.end > pipeline_.believed_until_) pipeline_.believe_until(now());

@@ -2,6 +2,8 @@
 #include "sources/host/watch_plan.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <utility>
 
 namespace gpudiag {
 namespace {
@@ -39,6 +41,7 @@ void WatchPlan::watch(ThreadId thread, DurationNs period, TimePoint until) {
 }
 
 void WatchPlan::iteration(const IterationLedger& ledger, TimePoint at) {
+  ledger_at_ = at;
   for (const Evidence& evidence : ledger.evidence) {
     if (!is_explained_by_looks(evidence)) continue;
     const DurationNs mean{evidence.host.ns / static_cast<std::int64_t>(std::max<std::uint64_t>(1, evidence.count))};
@@ -50,8 +53,44 @@ void WatchPlan::iteration(const IterationLedger& ledger, TimePoint at) {
   }
 }
 
+// The thread that ends a silence is the one that was held up.
+void WatchPlan::find_silences(TimePoint at) {
+  std::sort(busy_.begin(), busy_.end(), [](const Busy& a, const Busy& b) { return a.time.start < b.time.start; });
+  struct Silent {
+    ThreadId thread{};
+    DurationNs length;
+    std::int64_t count = 0;
+  };
+  std::vector<Silent> silent;
+  for (const Busy& busy : busy_) {
+    if (last_call_ != kTimeMin && busy.time.start - last_call_ >= kLongGap) {
+      auto of = std::find_if(silent.begin(), silent.end(), [&](const Silent& s) { return s.thread == busy.thread; });
+      if (of == silent.end()) of = silent.insert(of, {busy.thread, {}, 0});
+      of->length += busy.time.start - last_call_;
+      ++of->count;
+    }
+    if (busy.time.end > last_call_) {
+      last_call_ = busy.time.end;
+      last_thread_ = busy.thread;
+    }
+  }
+  busy_.clear();
+  const TimePoint since = std::exchange(ticked_, at);
+  if (since == kTimeMin || (ledger_at_ != kTimeMin && at - ledger_at_ < kWatchedFor)) return;
+  for (const Silent& of : silent) {
+    if (of.length.ns * kLeastShare < (at - since).ns) continue;
+    watch(of.thread, clamped({of.length.ns / of.count / kLooksPerGap}), at + kWatchedFor);
+    workers_until_ = std::max(workers_until_, at + kWatchedFor);
+  }
+}
+
 void WatchPlan::tick(TimePoint at) {
   std::erase_if(watched_, [&](const Watched& watched) { return watched.until <= at; });
+  find_silences(at);
+  follow_silence(at);
+}
+
+void WatchPlan::follow_silence(TimePoint at) {
   if (last_call_ == kTimeMin || at - last_call_ < kSilence) return;
   // A job that has stopped using the GPU is looked at less and less often.
   const DurationNs silent = at - last_call_;

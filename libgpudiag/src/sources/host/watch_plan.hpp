@@ -3,6 +3,8 @@
 // Whether, at which threads and how often the watcher looks. Pure: times and ledgers in, a plan out.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -27,16 +29,21 @@ struct Watched {
 
 class WatchPlan {
  public:
-  /// A CUDA call of the job.
-  void call(ThreadId thread, TimePoint end) {
-    if (end <= last_call_) return;
-    last_call_ = end;
-    last_thread_ = thread;
+  /// A CUDA call of the job, in any order. Nanoseconds: there may be very many.
+  void call(ThreadId thread, Interval time) {
+    if (!busy_.empty()) {
+      Busy& last = busy_.back();
+      if (last.thread == thread && time.start >= last.time.start && time.start - last.time.end < kLongGap) {
+        last.time.end = std::max(last.time.end, time.end);
+        return;
+      }
+    }
+    if (busy_.size() < kBusyKept) busy_.push_back({time, thread});
   }
   /// A ledger that has just been closed: where it shows long gaps, the next ones are looked into.
   void iteration(const IterationLedger& ledger, TimePoint at);
-  /// All calls up to about `at` are known: where there has been none for long, the thread of the last
-  /// one is looked at.
+  /// All calls up to about `at` are known. As long as no ledger is, silences between calls stand for
+  /// its gaps. Where there has been no call for long, the thread of the last one is looked at.
   void tick(TimePoint at);
 
   const std::vector<Watched>& watched() const { return watched_; }
@@ -46,7 +53,20 @@ class WatchPlan {
   std::optional<DurationNs> period() const;
 
  private:
+  /// Calls of one thread that follow each other without a long gap.
+  struct Busy {
+    Interval time;
+    ThreadId thread{};
+  };
+  static constexpr std::size_t kBusyKept = 4096;
+
   void watch(ThreadId thread, DurationNs period, TimePoint until);
+  void find_silences(TimePoint at);
+  void follow_silence(TimePoint at);
+
+  std::vector<Busy> busy_;             ///< since the last tick
+  TimePoint ticked_ = kTimeMin;
+  TimePoint ledger_at_ = kTimeMin;     ///< when the last one was closed
 
   std::vector<Watched> watched_;
   TimePoint workers_until_ = kTimeMin;

@@ -25,7 +25,7 @@ class Watcher {
   /// `name_of` interns a text; `out` takes the samples. Both outlive the watcher.
   Watcher(RecordSink& out, std::function<NameId(std::string_view)> name_of, TimePoint started);
 
-  void call(ThreadId thread, TimePoint end) { plan_.call(thread, end); }
+  void call(ThreadId thread, Interval time) { plan_.call(thread, time); }
   void iteration(const IterationLedger& ledger, TimePoint at) { plan_.iteration(ledger, at); }
   void tick(TimePoint at) { plan_.tick(at); }
 
