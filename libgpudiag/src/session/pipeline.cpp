@@ -67,6 +67,7 @@ EngineOptions engine_options(const Settings& settings) {
   EngineOptions options;
   options.range_rules = settings.ranges;
   options.iteration_pattern = settings.iteration;
+  options.launch_pattern = settings.pattern;
   return options;
 }
 
@@ -411,6 +412,11 @@ void Pipeline::check_budget(TimePoint at) {
 }
 
 void Pipeline::take_notes() {
+  const PatternState pattern = engine_.pattern();
+  if (pattern.stage != pattern_told_) {
+    pattern_told_ = pattern.stage;
+    note("launch_pattern", describe(pattern), true);
+  }
   for (const SourceNote& source_note : source_.take_notes())
     note(source_note.code, source_note.text, source_note.tell);
   const TimePoint at = now();
@@ -434,6 +440,7 @@ void Pipeline::finish(TimePoint deadline) {
   nccl_.flush();
   take_notes();
   engine_.finish();
+  take_notes();
   take_notes();
   if (peers_) peers_->leave(now(), peer_state(now()));
   if (recording_) recording_->finish();

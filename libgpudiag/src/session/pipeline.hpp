@@ -128,6 +128,7 @@ class Pipeline {
   bool drop_ranges_ = false;
   bool logs_busy_ = false;
   bool told_recording_ = false;
+  PatternState::Stage pattern_told_ = PatternState::kLooking;
   bool told_no_operations_ = false;
   Aside aside_;
   TakeoverWatch watch_;
