@@ -15,15 +15,18 @@ Cause cause_of(Trouble trouble) {
     case Trouble::kDeviceSync:
     case Trouble::kBlockingCopies:
     case Trouble::kEventSync:
+    case Trouble::kStreamSync:
       return Cause::kSync;
     case Trouble::kLaunch:
       return Cause::kLaunchOverhead;
     case Trouble::kLoggerLabelled:
     case Trouble::kLoggerAnonymous:
     case Trouble::kGarbageCollection:
+    case Trouble::kHooked:
       return Cause::kHost;
     case Trouble::kMalloc:
     case Trouble::kHostMalloc:
+    case Trouble::kRetry:
       return Cause::kAllocation;
     case Trouble::kCheckpoint:
       return Cause::kCheckpoint;
@@ -31,9 +34,12 @@ Cause cause_of(Trouble trouble) {
   return Cause::kUnknown;
 }
 
+Cause cause_of(Trouble trouble, const JobShape& shape) {
+  return trouble == Trouble::kHooked ? shape.hooked_cause : cause_of(trouble);
+}
+
 namespace {
 
-constexpr std::uint64_t kBatchBytes = 4u << 20;
 constexpr std::uint32_t kEventRing = 4;  // events that exist once an iteration are reused in turn
 constexpr std::uint32_t kWorkers = 2;
 constexpr DurationNs kOrdinaryFetch = microseconds(20);
@@ -123,6 +129,7 @@ class Writer : private ActionWriter {
   void step(Script& on, std::uint32_t i) {
     if (shape_.wait_for_last_step && i >= 2) event_sync(on, kStepDone + (i - 2) % kEventRing);
     fetch(on, i);
+    if (has(Trouble::kHooked)) hooked(on, i);
     if (has(Trouble::kDeviceSync))
       on.actions.push_back({.what = Do::kDeviceSync, .host = microseconds(2)});
     upload(on, i);
@@ -136,6 +143,7 @@ class Writer : private ActionWriter {
     }
     if (may(Trouble::kEventSync)) record(on, kGradients, kMain);
     if (has(Trouble::kEventSync)) event_sync(on, kGradients);
+    if (has(Trouble::kStreamSync)) stream_sync(on, kMain);
     optimizer(on, i);
     record(on, kStepDone + i % kEventRing, kMain);
     if (shape_.item_each_step) item(on, kMain);
@@ -178,11 +186,11 @@ class Writer : private ActionWriter {
       stream_wait(on, kMain, kBatch + i % kEventRing);
     } else if (shape_.prefetch_stream) {
       if (i > 0) stream_wait(on, kMain, kBatch + (i - 1) % kEventRing);
-      copy(on, kCopies, CopyKind::kHostToDevice, kBatchBytes, false, false);
+      copy(on, kCopies, CopyKind::kHostToDevice, shape_.batch_bytes, false, false);
       record(on, kBatch + i % kEventRing, kCopies);
     } else {
       enter(on, "aten::to", RangeSource::kOperator);
-      copy(on, kMain, CopyKind::kHostToDevice, kBatchBytes, shape_.pageable_batch,
+      copy(on, kMain, CopyKind::kHostToDevice, shape_.batch_bytes, shape_.pageable_batch,
            shape_.pageable_batch);
       leave(on);
     }
@@ -198,6 +206,7 @@ class Writer : private ActionWriter {
   void forward(Script& on, std::uint32_t i) {
     Noise n = noise("forward", i);
     if (has(Trouble::kMalloc)) allocate(on, Do::kMalloc, i);
+    if (has(Trouble::kRetry)) retry(on, i);
     if (has(Trouble::kHostMalloc))
       on.actions.push_back({.what = Do::kHostMalloc, .host = shape_.host_malloc});
     if (has(Trouble::kGarbageCollection)) collect_garbage(on, i);
@@ -275,6 +284,25 @@ class Writer : private ActionWriter {
       on.actions.push_back({.what = what, .host = n.around(shape_.malloc, 20)});
   }
 
+  // A caching allocator out of memory: the failure, the release of its caches, and the second try.
+  void retry(Script& on, std::uint32_t i) {
+    Noise n = noise("retry", i);
+    on.actions.push_back({.what = Do::kMalloc, .host = n.around(microseconds(60), 20), .failed = true});
+    for (int k = 0; k < 4; ++k)
+      on.actions.push_back({.what = Do::kFree, .host = n.around({shape_.retry.ns / 5}, 20)});
+    on.actions.push_back({.what = Do::kMalloc, .host = n.around({shape_.retry.ns / 5}, 20)});
+  }
+
+  void hooked(Script& on, std::uint32_t i) {
+    on.actions.push_back({.what = Do::kEnter,
+                          .name = program_.name("hooked"),
+                          .range = RangeSource::kHook,
+                          .cause = shape_.hooked_cause,
+                          .sub_cause = shape_.hooked_sub_cause});
+    work(on, noise("hooked", i).around(shape_.hooked, shape_.noise_percent));
+    leave(on);
+  }
+
   void collect_garbage(Script& on, std::uint32_t i) {
     on.actions.push_back({.what = Do::kEnter,
                           .name = program_.name("gc"),
@@ -323,7 +351,7 @@ class Writer : private ActionWriter {
       if (has(Trouble::kLoaderInline) || has(Trouble::kLoaderWorkers))
         work(script, noise("inline", i).around(shape_.inline_load, shape_.noise_percent));
       leave(script);
-      copy(script, kCopies, CopyKind::kHostToDevice, kBatchBytes, false, false);
+      copy(script, kCopies, CopyKind::kHostToDevice, shape_.batch_bytes, false, false);
       record(script, kBatch + i % kEventRing, kCopies);
       put(script, kBatches);
     }

@@ -32,16 +32,24 @@ enum class Trouble : std::uint8_t {
                        ///< them
   kEpochStart,  ///< the first batch of each short epoch comes late, as when workers are started
                 ///< anew
+  kStreamSync,  ///< the host waits for the main stream before the optimizer
+  kRetry,       ///< an allocation that fails, after which caches are freed and it is tried again
+  kHooked,      ///< host time of the shape's own choice of cause and sub-cause, as a hook tells of it
 };
-inline constexpr std::array<std::string_view, 14> kTroubleNames{
+/// Those that pairs and random jobs are drawn from.
+inline constexpr std::size_t kDrawnTroubles = 14;
+inline constexpr std::array<std::string_view, 17> kTroubleNames{
     "loader_inline",   "loader_workers",   "sync",   "device_sync", "launch",
     "logger_labelled", "logger_anonymous", "malloc", "checkpoint",  "blocking_copies",
-    "event_sync",      "host_malloc",      "gc",     "epoch_start"};
+    "event_sync",      "host_malloc",      "gc",     "epoch_start",
+    "stream_sync",     "allocator_retry",  "hooked"};
 constexpr std::string_view name_of(Trouble trouble) {
   return kTroubleNames[static_cast<std::size_t>(trouble)];
 }
-/// The category that should be charged for it.
+struct JobShape;
+/// The category that should be charged for it; of kHooked the shape decides.
 Cause cause_of(Trouble trouble);
+Cause cause_of(Trouble trouble, const JobShape& shape);
 
 using Troubles = std::set<Trouble>;
 
@@ -95,6 +103,11 @@ struct JobShape {
   DurationNs host_malloc = milliseconds(5);
   DurationNs pause = milliseconds(7);
   DurationNs epoch_start = milliseconds(90);
+  std::uint64_t batch_bytes = 4u << 20;
+  DurationNs retry = milliseconds(8);
+  Cause hooked_cause = Cause::kHost;
+  SubCause hooked_sub_cause = SubCause::kCpu;
+  DurationNs hooked = milliseconds(14);
 };
 
 /// The job without whatever the shape itself has of causes: waits that are there in any case. What

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "support/analyse.hpp"
 
@@ -151,6 +154,76 @@ bool is_knowable(const Scenario& scenario, Trouble trouble) {
   return late > 0.95 || late_batches(scenario, without(scenario.troubles, trouble)) < late + 0.01;
 }
 
+// The findings of the steady part, as a report would have them.
+class SteadyPart {
+ public:
+  explicit SteadyPart(std::size_t windows)
+      : scatter_(windows > kFirstSteady + kCutAtEnd ? windows - kFirstSteady - kCutAtEnd : 0) {
+    basis_.steady = true;
+    basis_.torch = true;
+    basis_.quality.records = 10'000;
+  }
+  void add(const IterationLedger& ledger) {
+    ++basis_.iterations;
+    basis_.sum.add(ledger);
+    basis_.evidence.add(ledger);
+    scatter_.add(ledger);
+    basis_.launches += ledger.launches;
+    basis_.operations += ledger.operations;
+  }
+  const RankBasis& basis() const { return basis_; }
+  Diagnosis diagnose() {
+    basis_.scatter = {scatter_};
+    return gpudiag::diagnose({&basis_, 1});
+  }
+
+ private:
+  RankBasis basis_;
+  CostScatter scatter_;
+};
+
+// The wall time of the job without these causes, whether they are troubles of it or of its shape.
+double wall_without(const Scenario& scenario, const std::set<FindingCause>& causes) {
+  JobShape shape = scenario.shape;
+  Troubles possible = scenario.troubles, present = scenario.troubles;
+  std::erase_if(present, [&](Trouble trouble) {
+    return causes.contains(finding_cause(cause_of(trouble, scenario.shape)));
+  });
+  if (causes.contains(FindingCause::kSync)) shape = without_waits(shape);
+  if (causes.contains(FindingCause::kLaunchOverhead)) possible.insert(Trouble::kLaunch);
+  if (causes.contains(FindingCause::kCopy)) shape.batch_bytes = 0;
+  return true_figures(scenario, shape, possible, present).wall;
+}
+
+// What each cause that the job may have really costs.
+class TrueCosts {
+ public:
+  TrueCosts(const Scenario& scenario, double wall) {
+    std::set<FindingCause> causes{FindingCause::kSync, FindingCause::kLaunchOverhead, FindingCause::kCopy};
+    for (Trouble trouble : scenario.troubles) causes.insert(finding_cause(cause_of(trouble, scenario.shape)));
+    for (FindingCause cause : causes) costs_[cause] = wall - wall_without(scenario, {cause});
+    together_ = wall - wall_without(scenario, causes);
+  }
+  double of(FindingCause cause) const {
+    const auto known = costs_.find(cause);
+    return known == costs_.end() ? 0 : known->second;
+  }
+  std::pair<FindingCause, double> dearest() const {
+    return *std::max_element(costs_.begin(), costs_.end(),
+                             [](const auto& a, const auto& b) { return a.second < b.second; });
+  }
+  double sum() const {
+    double sum = 0;
+    for (const auto& [cause, cost] : costs_) sum += std::max(0.0, cost);
+    return sum;
+  }
+  double together() const { return together_; }
+
+ private:
+  std::map<FindingCause, double> costs_;
+  double together_ = 0;
+};
+
 bool near(double value, double least, double most, double wall) {
   const double slack = Verdict::kTolerance * wall;
   return value >= least - slack && value <= most + slack;
@@ -179,6 +252,7 @@ Figures run_job(const Scenario& scenario, const Troubles& present) {
   const auto done = measure(program, run, scenario.device, Cut::kAllDone);
 
   Figures figures;
+  SteadyPart steady(windows.size());
   figures.windows_agree = true;
   figures.identity_holds = std::all_of(ledgers.begin(), ledgers.end(), identity_holds);
   for (std::size_t i = kFirstSteady; i + kCutAtEnd < windows.size(); ++i) {
@@ -188,10 +262,14 @@ Figures run_job(const Scenario& scenario, const Troubles& present) {
     });
     if (found == ledgers.end())
       figures.windows_agree = false;
-    else
+    else {
       add_engine(figures, *found);
+      steady.add(*found);
+    }
   }
   divide(figures);
+  figures.what_if = steady.basis().sum.what_if;
+  figures.diagnosis = steady.diagnose();
   return figures;
 }
 
@@ -203,10 +281,10 @@ std::vector<Verdict> judge(const Scenario& scenario) {
   for (Trouble trouble : scenario.troubles) {
     if (!is_knowable(scenario, trouble)) continue;
     const Figures first = single ? none : run_job(scenario, without(scenario.troubles, trouble));
-    const auto c = static_cast<std::size_t>(cause_of(trouble));
+    const auto c = static_cast<std::size_t>(cause_of(trouble, scenario.shape));
     Verdict verdict;
     verdict.trouble = trouble;
-    verdict.cause = cause_of(trouble);
+    verdict.cause = cause_of(trouble, scenario.shape);
     verdict.wall = all.wall;
     verdict.with = all;
     verdict.true_cost = all.wall - first.wall;
@@ -221,6 +299,51 @@ std::vector<Verdict> judge(const Scenario& scenario) {
   }
   return verdicts;
 }
+
+std::optional<Leading> judge_leading(const Scenario& scenario) {
+  const Figures all = run_job(scenario, scenario.troubles);
+  const TrueCosts costs(scenario, all.wall);
+  // Where causes hide each other no one of them leads.
+  if (costs.together() - costs.sum() >= 0.04 * all.wall) return std::nullopt;
+  const auto [dearest, most] = costs.dearest();
+  const bool none = most < 0.01 * all.wall;
+  // Near the threshold of a finding either answer will do.
+  if (!none && most < 0.04 * all.wall) return std::nullopt;
+  Leading leading;
+  leading.wanted = none ? "none" : name_of(dearest);
+  leading.found = all.diagnosis.verdict;
+  if (all.diagnosis.findings.empty() || none) {
+    leading.right = leading.found == leading.wanted;
+    return leading;
+  }
+  const Finding& first = all.diagnosis.findings.front();
+  const bool compiling = first.cause == FindingCause::kRecompilation;
+  // Of an upper bound, which launching is, the rank does not go by the cost.
+  if (dearest == FindingCause::kLaunchOverhead && first.cause != dearest) return std::nullopt;
+  leading.right = costs.of(compiling ? FindingCause::kHost : first.cause) >= most - 0.03 * all.wall;
+  if (scenario.sub_cause != SubCause::kNone) {
+    leading.wanted += fmt::format(" ({})", name_of(scenario.sub_cause));
+    leading.found += fmt::format(" ({})", name_of(first.sub_cause));
+    leading.right = leading.right && first.sub_cause == scenario.sub_cause;
+  }
+  return leading;
+}
+
+std::optional<BothRemoved> judge_both(const Scenario& scenario) {
+  if (scenario.troubles.size() != 2) return std::nullopt;
+  const Cause a = cause_of(*scenario.troubles.begin(), scenario.shape);
+  const Cause b = cause_of(*scenario.troubles.rbegin(), scenario.shape);
+  const Figures all = run_job(scenario, scenario.troubles);
+  for (const WhatIfSum& answer : all.what_if) {
+    const Removal first = Removal::of(a), second = Removal::of(b);
+    if (answer.without != Question{first, second} && answer.without != Question{second, first}) continue;
+    return BothRemoved{all.wall, all.wall - wall_without(scenario, {finding_cause(a), finding_cause(b)}),
+                       ns(answer.saved) / static_cast<double>(answer.iterations)};
+  }
+  return std::nullopt;
+}
+
+bool BothRemoved::right() const { return near(replay_cost, true_cost, true_cost, wall); }
 
 Difference compare(const Scenario& plain, const Scenario& odd) {
   const Figures a = run_job(plain, plain.troubles);

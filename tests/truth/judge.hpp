@@ -5,9 +5,11 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "attribution/findings.hpp"
 #include "attribution/ledger.hpp"
 #include "job.hpp"
 #include "measure.hpp"
@@ -26,6 +28,8 @@ struct Scenario {
   /// Else the shape itself may hold further causes (a host-bound part, a wait each step), and the
   /// trouble is judged as one of several.
   bool strict = false;
+  /// That the leading finding should name; kNone: it is not asked for.
+  SubCause sub_cause = SubCause::kNone;
 };
 
 /// `loader_inline+sync` in `autograd_thread`.
@@ -43,6 +47,8 @@ struct Figures {
   /// Every steady window and what the device did in it, to the nanosecond.
   bool windows_agree = false;
   bool identity_holds = false;  ///< attribution.md section 2, in every ledger
+  std::vector<WhatIfSum> what_if;
+  Diagnosis diagnosis;  ///< of the steady part
 };
 
 /// Runs the scenario's job with `present` of its troubles.
@@ -74,6 +80,24 @@ struct Verdict {
 
 /// One verdict for each trouble of the scenario; what cannot be known is left out.
 std::vector<Verdict> judge(const Scenario& scenario);
+
+/// What the findings of a scenario led with, against what really costs most.
+struct Leading {
+  std::string wanted;  ///< cause and sub-cause, or `none`
+  std::string found;
+  bool right = false;
+};
+/// None where two costs are too near to each other for one to lead, or the shape's own causes might.
+std::optional<Leading> judge_leading(const Scenario& scenario);
+
+/// Of two troubles removed together, where the replay was asked about that.
+struct BothRemoved {
+  double wall = 0;
+  double true_cost = 0;
+  double replay_cost = 0;
+  bool right() const;
+};
+std::optional<BothRemoved> judge_both(const Scenario& scenario);
 
 /// Between two jobs that cost the same: how far the engine tells them apart.
 struct Difference {

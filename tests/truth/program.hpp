@@ -54,6 +54,7 @@ struct Action {
   SubCause sub_cause = SubCause::kNone;
   bool blocks = false;
   bool pageable = false;
+  bool failed = false;  ///< of kMalloc: there is no memory
 };
 
 struct Script {

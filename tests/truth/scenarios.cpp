@@ -123,10 +123,50 @@ std::vector<Scenario> hard_scenarios() {
   return scenarios;
 }
 
+std::vector<Scenario> sub_cause_scenarios() {
+  std::vector<Scenario> scenarios;
+  const auto add = [&](Trouble trouble, SubCause sub_cause, bool slow_forward) {
+    Scenario scenario = scenario_of(trouble, basic_settings()[slow_forward ? 3 : 0]);
+    scenario.setting = name_of(sub_cause);
+    scenario.sub_cause = sub_cause;
+    // Waits before the optimizer take a lead that only an optimizer of small kernels needs.
+    if (trouble == Trouble::kStreamSync || trouble == Trouble::kEventSync) {
+      scenario.shape.optimizer_kernels = 250;
+      scenario.shape.optimizer_kernel = DurationNs{5'000};
+    }
+    scenarios.push_back(scenario);
+  };
+  add(Trouble::kLoaderInline, SubCause::kInline, false);
+  add(Trouble::kSync, SubCause::kItem, false);
+  // Of large kernels, waits cost too little to prove anything.
+  add(Trouble::kDeviceSync, SubCause::kDeviceSync, true);
+  add(Trouble::kStreamSync, SubCause::kStreamSync, false);
+  add(Trouble::kEventSync, SubCause::kEventSync, false);
+  add(Trouble::kBlockingCopies, SubCause::kBlockingCopy, false);
+  add(Trouble::kMalloc, SubCause::kNone, false);
+  add(Trouble::kHostMalloc, SubCause::kHostMalloc, false);
+  add(Trouble::kRetry, SubCause::kAllocatorRetry, false);
+  add(Trouble::kLaunch, SubCause::kManySmallKernels, false);
+  add(Trouble::kGarbageCollection, SubCause::kGarbageCollection, false);
+  add(Trouble::kLoggerLabelled, SubCause::kLogging, false);
+  const auto add_hooked = [&](Cause cause, SubCause first, SubCause last) {
+    for (auto s = static_cast<int>(first); s <= static_cast<int>(last); ++s) {
+      add(Trouble::kHooked, static_cast<SubCause>(s), false);
+      scenarios.back().shape.hooked_cause = cause;
+      scenarios.back().shape.hooked_sub_cause = static_cast<SubCause>(s);
+    }
+  };
+  add_hooked(Cause::kDataLoading, SubCause::kInline, SubCause::kWorkerStart);
+  add_hooked(Cause::kHost, SubCause::kGarbageCollection, SubCause::kCompile);
+  add_hooked(Cause::kCheckpoint, SubCause::kNone, SubCause::kNone);
+  add_hooked(Cause::kCommunicationWait, SubCause::kNone, SubCause::kNone);
+  return scenarios;
+}
+
 std::vector<Scenario> pair_scenarios() {
   std::vector<Scenario> scenarios;
-  for (std::size_t a = 0; a < kTroubleNames.size(); ++a)
-    for (std::size_t b = a + 1; b < kTroubleNames.size(); ++b) {
+  for (std::size_t a = 0; a < kDrawnTroubles; ++a)
+    for (std::size_t b = a + 1; b < kDrawnTroubles; ++b) {
       const auto first = static_cast<Trouble>(a);
       const auto second = static_cast<Trouble>(b);
       if (!can_go_together(first, second)) continue;
@@ -221,7 +261,7 @@ Scenario random_scenario(std::uint64_t seed) {
 
   const std::uint64_t wanted = 1 + draw.below(3);
   for (int tries = 0; tries < 20 && scenario.troubles.size() < wanted; ++tries) {
-    const auto trouble = static_cast<Trouble>(draw.below(kTroubleNames.size()));
+    const auto trouble = static_cast<Trouble>(draw.below(kDrawnTroubles));
     bool fits = true;
     for (Trouble other : scenario.troubles) fits = fits && can_go_together(trouble, other);
     if (fits) scenario.troubles.insert(trouble);

@@ -18,6 +18,9 @@ std::vector<Scenario> basic_scenarios();
 /// a full launch queue, two devices, graphs, poorer traces.
 std::vector<Scenario> hard_scenarios();
 
+/// Each sub-cause alone: those that calls show by themselves, and those that a hook or the watcher names.
+std::vector<Scenario> sub_cause_scenarios();
+
 /// Two troubles at once.
 std::vector<Scenario> pair_scenarios();
 

@@ -97,6 +97,7 @@ class Tracer {
     record.name = names_.intern(shape.name);
     record.thread = thread(call.thread);
     record.correlation = CorrelationId{correlation};
+    if (call.action->failed) record.flags |= record_flag::kFailed;
     if (options_.driver_calls) add_driver_call(record);
     out_.push_back(record);
     add_wait(correlation, call);
