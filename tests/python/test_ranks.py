@@ -17,13 +17,14 @@ class SlowRank(unittest.TestCase):
     def test_IsNamedOnRankZerosLogWhileTheJobRuns(self):
         run = examples.run_example("ddp", "--slow-rank", "1", "--slow-ms", "80", steps=100)
         self.assertEqual(run.status, 0, run.stderr)
-        said = [line for line in run.ours if "slowest rank" in line]
+        said = [line for line in run.ours if line.startswith("gpudiag rank ") and " slowest rank" in line]
         self.assertTrue(said, run.ours)
         self.assertTrue(all(line.startswith("gpudiag rank 0 ") for line in said), said)
         named = [line for line in said if "slowest rank 1: " in line]
         self.assertGreaterEqual(len(named), len(said) / 2, said)
         late = float(re.search(r"\+([0-9.]+) ms", named[-1]).group(1))
-        self.assertGreater(late, 60)
+        self.assertGreater(late, 30)  # of the 80 ms, what the GPU's own work does not hide
+        self.assertTrue(all(" ms host" in line for line in named), named)
         self.assertTrue(any(note["code"] == "slowest_rank" and note["rank"] == 0 for note in run.notes), run.notes)
 
 

@@ -49,6 +49,11 @@ TEST(Options, EnvironmentIsReadByTheNamesOfTheTable) {
                             {"GPUDIAG_RECORD", "on"},
                             {"GPUDIAG_CALLBACKS", "off"},
                             {"GPUDIAG_NVTX", "off"},
+                            {"GPUDIAG_NCCL", "on"},
+                            {"GPUDIAG_WATCH", "off"},
+                            {"GPUDIAG_PATTERN", "off"},
+                            {"GPUDIAG_PEERS", "node-0:29600"},
+                            {"GPUDIAG_STUCK", "2.5"},
                             {"GPUDIAG_RANGES", "load.*=data_loading;save=checkpoint"},
                             {"GPUDIAG_ITERATION", "step \\d+"},
                             {"GPUDIAG_CUPTI", "/opt/libcupti.so"},
@@ -60,6 +65,12 @@ TEST(Options, EnvironmentIsReadByTheNamesOfTheTable) {
   EXPECT_TRUE(result.settings.record);
   EXPECT_EQ(result.settings.callbacks, Choice::kOff);
   EXPECT_FALSE(result.settings.nvtx);
+  EXPECT_EQ(result.settings.nccl, Choice::kOn);
+  EXPECT_FALSE(result.settings.watch);
+  EXPECT_FALSE(result.settings.pattern);
+  EXPECT_TRUE(result.settings.peers_wanted);
+  EXPECT_EQ(result.settings.peers, "node-0:29600");
+  EXPECT_EQ(result.settings.stuck_after, milliseconds(2500));
   EXPECT_EQ(result.settings.ranges, (std::vector<std::string>{"load.*=data_loading", "save=checkpoint"}));
   EXPECT_EQ(result.settings.iteration, "step \\d+");
   EXPECT_EQ(result.settings.cupti, "/opt/libcupti.so");
@@ -67,6 +78,14 @@ TEST(Options, EnvironmentIsReadByTheNamesOfTheTable) {
   EXPECT_EQ(result.settings.rank, 12u);
   EXPECT_TRUE(result.complaints.empty());
   EXPECT_EQ(result.settings.given.size(), option_table().size());
+}
+
+TEST(Options, PeersAreOnOffOrAnAddress) {
+  EXPECT_TRUE(read({}).settings.peers_wanted);
+  EXPECT_EQ(read({}).settings.peers, "");
+  EXPECT_FALSE(read({{"GPUDIAG_PEERS", "off"}}).settings.peers_wanted);
+  EXPECT_EQ(read({{"GPUDIAG_PEERS", "yes"}}).complaints.size(), 1u);
+  EXPECT_EQ(read({{"GPUDIAG_STUCK", "0"}}).complaints.size(), 1u);
 }
 
 TEST(Options, TheApiComesBeforeTheEnvironment) {

@@ -14,7 +14,7 @@ from typing import Callable, List, Optional
 from .. import _native
 
 NAMES = ("profiler", "dataloader", "loaders", "optimizer", "evaluation", "graphs", "checkpoint", "gc", "allocator",
-         "compile", "deepspeed")
+         "compile", "distributed", "deepspeed")
 _removers: List[Callable[[], None]] = []
 
 

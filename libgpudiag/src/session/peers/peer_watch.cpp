@@ -2,6 +2,7 @@
 #include "session/peers/peer_watch.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 
@@ -49,6 +50,74 @@ std::string host_text(const PeerView& peer) {
   if (!state.summary.iterations.empty())
     text += fmt::format(", {} iterations ended", state.summary.iterations.back().index + 1);
   return text;
+}
+
+std::int64_t median(std::vector<std::int64_t> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// What an iteration took a rank without its waits for others.
+std::int64_t own_time(const RankIteration& iteration) {
+  return (iteration.wall - iteration.communication -
+          iteration.idle_by_cause[static_cast<std::size_t>(Cause::kCommunicationWait)]).ns;
+}
+
+/// Compute, copy, then the causes of idle time: median over the iterations.
+std::array<std::int64_t, kCauseCount + 2> kinds_of(const RankSummary& summary) {
+  std::array<std::int64_t, kCauseCount + 2> kinds{};
+  std::vector<std::int64_t> values(summary.iterations.size());
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    std::transform(summary.iterations.begin(), summary.iterations.end(), values.begin(), [k](const RankIteration& i) {
+      return k == 0 ? i.compute.ns : k == 1 ? i.copy.ns : i.idle_by_cause[k - 2].ns;
+    });
+    kinds[k] = median(values);
+  }
+  return kinds;
+}
+
+/// Of ranks that do the same: who needs longest by itself, in most iterations, while the others wait. For
+/// jobs whose transfers run beside compute, where the times of arrival alone do not tell it.
+std::optional<Culprit> longest_by_itself(const std::vector<RankSummary>& ranks) {
+  std::vector<std::int64_t> owns;
+  for (const RankSummary& rank : ranks) {
+    std::vector<std::int64_t> values;
+    for (const RankIteration& iteration : rank.iterations) values.push_back(own_time(iteration));
+    owns.push_back(median(std::move(values)));
+  }
+  const auto worst = static_cast<std::size_t>(std::max_element(owns.begin(), owns.end()) - owns.begin());
+  std::vector<std::int64_t> others = owns;
+  others.erase(others.begin() + static_cast<std::ptrdiff_t>(worst));
+  const RankSummary& own = ranks[worst];
+  Culprit culprit;
+  culprit.ranks.push_back(own.who.rank);
+  culprit.late = {owns[worst] - median(others)};
+  std::vector<std::int64_t> walls;
+  for (const RankIteration& iteration : own.iterations) {
+    walls.push_back(iteration.wall.ns);
+    if (own_time(iteration) - median(others) > culprit.late.ns / 2) culprit.iterations.push_back(iteration.index);
+  }
+  culprit.iterations_seen = own.iterations.size();
+  culprit.share = static_cast<double>(culprit.late.ns) / static_cast<double>(std::max<std::int64_t>(1, median(std::move(walls))));
+  if (culprit.iterations.size() * 2 <= culprit.iterations_seen) return std::nullopt;
+  auto more = kinds_of(own);
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    if (r == worst) continue;
+    const auto theirs = kinds_of(ranks[r]);
+    for (std::size_t k = 0; k < more.size(); ++k) more[k] -= theirs[k] / static_cast<std::int64_t>(others.size());
+  }
+  more[2 + static_cast<std::size_t>(Cause::kCommunicationWait)] = 0;
+  const auto most = static_cast<std::size_t>(std::max_element(more.begin(), more.end()) - more.begin());
+  if (more[most] * 4 < culprit.late.ns) return culprit;  // its ledger does not say
+  if (most < 2) {
+    culprit.kind = most == 0 ? CulpritKind::kCompute : CulpritKind::kCopy;
+    return culprit;
+  }
+  culprit.cause = static_cast<Cause>(most - 2);
+  culprit.kind = culprit.cause == Cause::kDataLoading ? CulpritKind::kData : CulpritKind::kHost;
+  culprit.sub_cause = own.iterations.back().sub_causes[most - 2];
+  return culprit;
 }
 
 /// The iterations of `from` up to that index, at most kMostIterations.
@@ -167,8 +236,11 @@ void PeerWatch::find_slowest(std::span<const PeerView> peers, TimePoint now, std
   std::sort(summaries.begin(), summaries.end(),
             [](const RankSummary& a, const RankSummary& b) { return a.who.rank < b.who.rank; });
   const JobReport report = analyze_job(summaries);
-  if (report.blame.culprits.empty()) return;
-  const Culprit& worst = report.blame.culprits.front();
+  std::optional<Culprit> found;
+  if (!report.blame.culprits.empty()) found = report.blame.culprits.front();
+  else if (report.roles <= 1) found = longest_by_itself(summaries);
+  if (!found) return;
+  const Culprit& worst = *found;
   if (worst.late < kWorthSaying || worst.share < kWorthSayingShare) return;
   std::string who;
   std::string figure;

@@ -24,6 +24,19 @@ TEST(PeerWatch, NamesTheSlowestRankAndItsCause) {
   EXPECT_TRUE(lines[0].text.starts_with("slowest rank 3: +41 ms data_loading (too_few_workers) (in ")) << lines[0].text;
 }
 
+// As in a DDP job whose first buckets are reduced beside the backward pass: the late rank waits for none.
+TEST(PeerWatch, NamesTheRankThatNeedsLongestByItselfWhereArrivalsDoNotTell) {
+  auto peers = four(milliseconds(41), 3);
+  for (PeerView& one : peers) one.state.summary.uses.clear();
+  for (PeerView& one : peers)
+    for (RankIteration& iteration : one.state.summary.iterations) iteration.first_use = iteration.use_count = 0;
+  PeerWatch watch{seconds(10)};
+  const auto lines = watch.update(peers, at(10));
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_TRUE(lines[0].text.starts_with("slowest rank 3: +41 ms data_loading (too_few_workers) (in 12 of the last 12 "))
+      << lines[0].text;
+}
+
 TEST(PeerWatch, SaysNothingOfRanksThatAreAlike) {
   PeerWatch watch{seconds(10)};
   EXPECT_TRUE(watch.update(four({}, 3), at(10)).empty());
