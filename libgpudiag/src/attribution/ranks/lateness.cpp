@@ -46,6 +46,8 @@ class Meter {
     late_.cells.resize(ranks_ * n);
     late_.step.resize(n);
     own_.assign(table_.uses.size(), kUnknown);
+    length_.assign(ranks_ * n, kUnknown);
+    carried_.assign(ranks_, 0);
     for (std::size_t r = 0; r < ranks_; ++r) measure_own(r);
     behind_.assign(table_.uses.size(), 0);
     for (const auto& members : roles_.members) {
@@ -65,8 +67,8 @@ class Meter {
     return table_.starts[rank * table_.iteration_count() + iteration];
   }
 
-  // By use, the rank's own time since the last use of the iteration before: time in which it did not
-  // wait. Unknown where that is missing, or the use was queued.
+  // By use, the rank's own time since the iteration's start: time in which it did not wait. When it was
+  // ready for a queued use nobody knows, but not later than this.
   void measure_own(std::size_t rank) {
     const std::size_t n = table_.iteration_count();
     const std::size_t begin = first_use(rank, 0);
@@ -85,15 +87,19 @@ class Meter {
     }
     waits_.resize(kept);
     for (const Interval& wait : waits_) waited_.push_back(waited_.back() + wait.length().ns);
+    // From the iteration's start where the ledger has one, which is the same operation's end on all ranks of
+    // a role; else from the last use of the iteration before.
     std::int64_t anchor = kUnknown;
     for (std::size_t i = 0; i < n; ++i) {
+      const RankIteration* iteration = table_.iteration_of(rank, i);
+      if (iteration != nullptr && iteration->wall.ns > 0) {
+        anchor = own_until(clocks_.aligned(rank, i, n, iteration->start));
+        length_[rank * n + i] = own_until(clocks_.aligned(rank, i, n, iteration->end())) - anchor;
+      }
       std::int64_t next_anchor = kUnknown;
       for (std::size_t k = first_use(rank, i); k < first_use(rank, i) + table_.uses_of(rank, i).size(); ++k) {
-        const JobUse& use = table_.uses[k];
-        if (use.queued) continue;
-        const std::int64_t own = own_until(use.arrival);
-        if (anchor != kUnknown) own_[k] = own - anchor;
-        next_anchor = own;
+        next_anchor = own_until(table_.uses[k].arrival);
+        if (anchor != kUnknown) own_[k] = next_anchor - anchor;
       }
       anchor = next_anchor;
     }
@@ -121,6 +127,41 @@ class Meter {
     return ranks;
   }
 
+  // Of those that were not queued. Where most were, theirs is the most that the others needed.
+  void gather(const std::vector<std::uint32_t>& ranks, std::size_t iteration, std::size_t place,
+              std::vector<std::int64_t>& values) const {
+    const auto take = [&](bool queued_too) {
+      values.clear();
+      for (const std::uint32_t r : ranks) {
+        const std::size_t k = first_use(r, iteration) + place;
+        if (own_[k] != kUnknown && (queued_too || !table_.uses[k].queued)) values.push_back(own_[k]);
+      }
+    };
+    take(false);
+    if (values.size() * 2 < ranks.size()) take(true);
+  }
+
+  // What a rank fell behind by after the last use of an iteration shows at the first of the next one.
+  void add_tails(const std::vector<std::uint32_t>& ranks, std::size_t iteration) {
+    const std::size_t n = table_.iteration_count();
+    std::vector<std::int64_t> lengths;
+    for (const std::uint32_t r : ranks)
+      if (const std::int64_t length = length_[r * n + iteration - 1]; length != kUnknown) lengths.push_back(length);
+    if (lengths.size() * 2 < ranks.size() || lengths.size() < 2) return;
+    const std::int64_t usual = ordinary(lengths);
+    for (const std::uint32_t r : ranks) {
+      const std::int64_t length = length_[r * n + iteration - 1];
+      if (length == kUnknown) continue;
+      std::int64_t known = carried_[r];
+      for (std::size_t k = first_use(r, iteration - 1); k < first_use(r, iteration - 1) + table_.uses_of(r, iteration - 1).size(); ++k)
+        if (own_[k] != kUnknown && !table_.uses[k].queued) known = behind_[k];
+      const std::int64_t tail = length - usual - (known - carried_[r]);
+      carried_[r] = tail;
+      for (std::size_t k = first_use(r, iteration); k < first_use(r, iteration) + table_.uses_of(r, iteration).size(); ++k)
+        if (own_[k] != kUnknown) own_[k] += tail;
+    }
+  }
+
   void measure_role(const std::vector<std::uint32_t>& members) {
     // Of each place in the iteration its scatter, iteration by iteration; the median is the noise.
     std::map<std::size_t, std::vector<std::int64_t>> spreads;
@@ -131,15 +172,18 @@ class Meter {
     for (std::size_t i = 0; i < table_.iteration_count(); ++i) {
       compared[i] = comparable(members, i);
       if (compared[i].size() < 2) continue;
+      if (i > 0) add_tails(compared[i], i);
       const std::size_t places = table_.uses_of(compared[i].front(), i).size();
       middles[i].assign(places, kUnknown);
       for (std::size_t p = 0; p < places; ++p) {
-        values.clear();
-        for (const std::uint32_t r : compared[i])
-          if (const std::int64_t own = own_[first_use(r, i) + p]; own != kUnknown) values.push_back(own);
+        gather(compared[i], i, p, values);
         if (values.size() < 2) continue;
         const std::int64_t middle = middles[i][p] = ordinary(values);
         if (values.size() > 2) spreads[p].push_back(spread_around(middle, values, scratch));
+        for (const std::uint32_t r : compared[i]) {
+          const std::size_t k = first_use(r, i) + p;
+          if (own_[k] != kUnknown && !table_.uses[k].queued) behind_[k] = own_[k] - middle;
+        }
       }
     }
     std::vector<double> noise;
@@ -172,7 +216,7 @@ class Meter {
   }
 
   void note(std::size_t id, std::int64_t usual, double noise) {
-    if (own_[id] == kUnknown) return;
+    if (own_[id] == kUnknown || table_.uses[id].queued) return;
     const JobUse& use = table_.uses[id];
     noise = std::max({noise, kLeastNoise, kLeastNoiseShare * static_cast<double>(std::max<std::int64_t>(0, usual))});
     behind_[id] = own_[id] - usual;
@@ -190,11 +234,11 @@ class Meter {
       const std::size_t count = table_.uses_of(rank, i).size();
       for (std::size_t k = first; k < first + count; ++k) {
         const JobUse& use = table_.uses[k];
-        if (use.base == kNowhere || own_[k] == kUnknown) continue;
+        if (use.base == kNowhere || own_[k] == kUnknown || use.queued) continue;
         std::int64_t before = 0;
         if (use.base >= first)  // what it was behind by when it went on from there
           for (std::size_t b = first; b < k && table_.uses[b].arrival < table_.uses[use.base].end; ++b)
-            if (own_[b] != kUnknown) before = behind_[b];
+            if (own_[b] != kUnknown && !table_.uses[b].queued) before = behind_[b];
         late_.excess[k] = {behind_[k] - before};
       }
     }
@@ -272,7 +316,9 @@ class Meter {
   std::size_t ranks_;
   Lateness late_;
   std::vector<std::int64_t> own_;     // by use
+  std::vector<std::int64_t> length_;  // own time of [rank * iterations + iteration]
   std::vector<std::int64_t> behind_;  // by use
+  std::vector<std::int64_t> carried_; // by rank, into the iteration in hand
   std::vector<Interval> waits_;       // of the rank in hand
   std::vector<std::int64_t> waited_;  // before each of them
 };
