@@ -28,6 +28,14 @@ bool may_do(CollectiveKind kernel, CollectiveKind operation) {
   return kernel == operation || (by_messages(kernel) && by_messages(operation));
 }
 
+/// "float32" of "ncclFloat32"; empty where NCCL has no name for it.
+std::string datatype_of(const NcclCall& call) {
+  std::string_view type = word_of(call.datatype);
+  if (type == "Unknown") return {};
+  if (type.starts_with("nccl")) type.remove_prefix(4);
+  return datatype_named(type);
+}
+
 CollectiveKind kind_of(const NcclCall& call) { return collective_kind_named(word_of(call.function)); }
 
 }  // namespace
@@ -161,7 +169,7 @@ std::vector<NcclCall> NcclJoin::take_plan(Thread& thread, const Launch& launch, 
 
 std::uint64_t NcclJoin::bytes_of(const NcclCall& call, CollectiveKind kind) const {
   std::uint64_t bytes = call.amount;
-  if (call.source == NcclCall::Source::kOperation) bytes *= datatype_bytes(datatype_named(word_of(call.datatype)));
+  if (call.source == NcclCall::Source::kOperation) bytes *= datatype_bytes(datatype_of(call));
   switch (kind) {
     case CollectiveKind::kAllGather:
     case CollectiveKind::kReduceScatter:
@@ -185,7 +193,7 @@ CollectiveInfo NcclJoin::describe(const std::vector<NcclCall>& operations) const
     info.group_size = size->second.ranks;
     info.rank_in_group = size->second.rank;
   }
-  if (const auto type = word_of(first.datatype); !type.empty()) info.datatype = datatype_named(type);
+  info.datatype = datatype_of(first);
   if (const auto text = word_of(first.algorithm); !text.empty() && text != "Unknown") info.algorithm = text;
   if (const auto text = word_of(first.protocol); !text.empty() && text != "Unknown") info.protocol = text;
   for (std::string* text : {&info.algorithm, &info.protocol})
@@ -244,8 +252,10 @@ void NcclJoin::join(Record& kernel, const Launch& launch) {
     ++counts_.by_profiler;
     if (!by_messages(info.kind)) tag.sequence = static_cast<std::uint32_t>(plan.front().sequence);
     if (!ranges.empty()) {
-      if (info.reduction.empty()) info.reduction = describe(ranges).reduction;
-      if (by_messages(info.kind)) info.kind = describe(ranges).kind;  // an all-to-all is sends and receives to the profiler
+      const CollectiveInfo called = describe(ranges);
+      if (info.reduction.empty()) info.reduction = called.reduction;
+      if (info.bytes == 0) info.bytes = called.bytes;  // of a type that NCCL has no name for
+      if (by_messages(info.kind)) info.kind = called.kind;  // an all-to-all is sends and receives to the profiler
     }
   }
   if (info.datatype.empty()) info.datatype = says.datatype;

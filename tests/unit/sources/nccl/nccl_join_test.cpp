@@ -116,6 +116,34 @@ TEST_F(NcclJoinTest, EventsOfTheProfilerSayAllTheyKnowAndTheNumber) {
   EXPECT_EQ(sequence(1), 41u);
 }
 
+TEST_F(NcclJoinTest, OfATypeThatNcclHasNoNameForTheRangeHasTheBytes) {
+  NcclCall bytes = operation("Broadcast", 1000, 7);
+  std::strncpy(bytes.datatype, "Unknown", kNcclWord);
+  range(100, "Broadcast", 1000);
+  launch(1, 110, 120);
+  plan(125, {bytes});
+  kernel(1, "ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 130, 200);
+  tick(300);
+  EXPECT_TRUE(about(1).starts_with("coll broadcast bytes=1000 algo=ring")) << about(1);
+  EXPECT_EQ(sequence(1), 7u);
+}
+
+TEST_F(NcclJoinTest, TypesOfNcclHaveTheNamesOfTorch) {
+  for (const auto& [theirs, ours] : {std::pair{"ncclInt32", "int32"}, {"ncclInt64", "int64"}, {"ncclBfloat16", "bfloat16"}}) {
+    static std::uint32_t number = 0;
+    ++number;
+    NcclCall one = operation("AllReduce", 8, number);
+    std::memset(one.datatype, 0, sizeof one.datatype);
+    std::strncpy(one.datatype, theirs, kNcclWord);
+    launch(number, number * 1000, number * 1000 + 10);
+    plan(number * 1000 + 20, {one});
+    launch(number, number * 1000, number * 1000 + 10);
+    kernel(number, kAllReduce, number * 1000 + 30, number * 1000 + 50);
+    tick(number * 1000 + 100);
+    EXPECT_NE(about(number).find(std::string{"type="} + ours + " "), std::string::npos) << about(number);
+  }
+}
+
 TEST_F(NcclJoinTest, AnAllGatherIsCountedWhole) {
   launch(1, 110, 120);
   plan(125, {operation("AllGather", 1000, 0)});
