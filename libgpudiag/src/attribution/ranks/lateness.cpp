@@ -49,7 +49,7 @@ class Meter {
     length_.assign(ranks_ * n, kUnknown);
     carried_.assign(ranks_, 0);
     for (std::size_t r = 0; r < ranks_; ++r) measure_own(r);
-    behind_.assign(table_.uses.size(), 0);
+    behind_.assign(table_.uses.size(), kUnknown);
     for (const auto& members : roles_.members) {
       if (members.size() == 1) measure_alone(members.front());
       else measure_role(members);
@@ -138,7 +138,7 @@ class Meter {
       }
     };
     take(false);
-    if (values.size() * 2 < ranks.size()) take(true);
+    if (values.size() * 2 <= ranks.size()) take(true);
   }
 
   // What a rank fell behind by after the last use of an iteration shows at the first of the next one.
@@ -154,7 +154,7 @@ class Meter {
       if (length == kUnknown) continue;
       std::int64_t known = carried_[r];
       for (std::size_t k = first_use(r, iteration - 1); k < first_use(r, iteration - 1) + table_.uses_of(r, iteration - 1).size(); ++k)
-        if (own_[k] != kUnknown && !table_.uses[k].queued) known = behind_[k];
+        if (behind_[k] != kUnknown) known = behind_[k];
       const std::int64_t tail = length - usual - (known - carried_[r]);
       carried_[r] = tail;
       for (std::size_t k = first_use(r, iteration); k < first_use(r, iteration) + table_.uses_of(r, iteration).size(); ++k)
@@ -234,11 +234,11 @@ class Meter {
       const std::size_t count = table_.uses_of(rank, i).size();
       for (std::size_t k = first; k < first + count; ++k) {
         const JobUse& use = table_.uses[k];
-        if (use.base == kNowhere || own_[k] == kUnknown || use.queued) continue;
+        if (use.base == kNowhere || behind_[k] == kUnknown) continue;
         std::int64_t before = 0;
         if (use.base >= first)  // what it was behind by when it went on from there
           for (std::size_t b = first; b < k && table_.uses[b].arrival < table_.uses[use.base].end; ++b)
-            if (own_[b] != kUnknown && !table_.uses[b].queued) before = behind_[b];
+            if (behind_[b] != kUnknown) before = behind_[b];
         late_.excess[k] = {behind_[k] - before};
       }
     }

@@ -10,7 +10,8 @@ namespace {
 
 // More micro-batches than this are layers.
 constexpr std::size_t kMostRepeats = 64;
-// Norms and losses are reduced too; gradients are larger.
+// Norms and losses are reduced too; gradients are larger. Of operations whose size nobody knows equal ones
+// cannot be told from the buckets of one pass.
 constexpr std::uint64_t kLeastBytes = 1'000'000;
 
 /// The shortest block that `kinds` repeats at least twice; its length, or that of all.
@@ -35,7 +36,7 @@ std::uint32_t repeats_in(const JobTable& table, std::size_t rank, std::size_t it
     if (use.match == kNowhere) continue;
     const CollectiveInfo& about = table.abouts[use.about];
     const bool reduces = about.kind == CollectiveKind::kAllReduce || about.kind == CollectiveKind::kReduceScatter;
-    if (!reduces || table.matches[use.match].count < ranks || (about.bytes > 0 && about.bytes < kLeastBytes)) continue;
+    if (!reduces || table.matches[use.match].count < ranks || about.bytes < kLeastBytes) continue;
     kinds.push_back(use.about);
     at.push_back(use.arrival);
   }
