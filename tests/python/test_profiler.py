@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Beside torch.profiler: its traces are what they are without us, the ledger goes on behind each, in our
 clock, and the time between is counted."""
+import pathlib
+import socket
 import statistics
+import struct
+import tempfile
+import threading
 import unittest
 
-from support import HERE, python
+from support import HERE, program, python
 
 PROGRAM = HERE / "profiled.py"
 STEPS = 40
@@ -108,6 +113,62 @@ class Profiler(unittest.TestCase):
 
     def test_WithTheSubscriberOurs(self):
         self.check(self.beside("plain", GPUDIAG_CALLBACKS="on"), [(10, 20)])
+
+
+class Daemon(threading.Thread):
+    """Stands in for dynolog's: asks the first Kineto that calls for one trace."""
+
+    HEADER = struct.Struct("<Q32s")  # size of what follows, its kind
+
+    def __init__(self, trace):
+        super().__init__(daemon=True)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(b"\0dynolog\0")
+        self._wanted = f"PROFILE_START_TIME=0\nACTIVITIES_LOG_FILE={trace}\nACTIVITIES_DURATION_MSECS=500\n".encode()
+        self._calls = 0
+
+    def run(self):
+        while True:
+            message, sender = self._socket.recvfrom(65536)
+            kind = self.HEADER.unpack_from(message)[1].rstrip(b"\0")
+            if not kind:
+                return
+            self._calls += kind == b"req"
+            # The first call comes before CUDA is used.
+            answer = struct.pack("<i", 1) if kind == b"ctxt" else self._wanted if self._calls == 2 else b""
+            self._socket.sendto(self.HEADER.pack(len(answer), kind) + answer, sender)
+
+    def end(self):
+        self._socket.sendto(self.HEADER.pack(0, b""), b"\0dynolog\0")
+        self.join()
+        self._socket.close()
+
+
+class OnDemand(unittest.TestCase):
+    """Kineto's traces that a daemon asks for: the script knows of nothing."""
+
+    def test_WithoutADaemonTheJobAndTheLedgerAreAsEver(self):
+        bare = program("steps", how="bare")
+        run = program("steps", KINETO_USE_DAEMON="1")
+        self.assertEqual((run.status, run.stdout), (0, bare.stdout), run.stderr)
+        self.assertEqual(run.numbers()[:12], list(range(12)))
+        self.assertEqual([one["index"] for one in run.later() if one["invalid_reasons"]], [])
+
+    def test_ATraceHasItsKernelsAndOurIterationsOfThatTimeAreInvalid(self):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                daemon = Daemon(pathlib.Path(folder, "trace.json"))
+            except OSError as error:
+                self.skipTest(f"a daemon of that name runs here: {error}")
+            daemon.start()
+            run = program("traced_from_outside", f"{folder}/trace*.json", KINETO_USE_DAEMON="1")
+            daemon.end()
+        self.assertEqual(run.status, 0, run.stderr)
+        self.assertGreater(run.found()["kernels"], 0)
+        self.assertTrue([line for line in run.ours if "another profiler has taken its buffers" in line], run.ours)
+        told = [note for note in run.notes if note["code"] == "stood_aside"]
+        self.assertEqual(len(told), 1, run.notes)
+        self.assertIn(["stood_aside"], [one["invalid_reasons"] for one in run.later()])
 
 
 if __name__ == "__main__":
