@@ -145,6 +145,7 @@ void Outputs::open_files() {
     const std::string suffix = attempt == 1 ? "" : fmt::format(".{}", attempt);
     const std::string stem = fmt::format("{}/rank{}.pid{}{}", dir, rank_, pid_, suffix);
     if (json_file_.open(stem + ".jsonl", true)) {
+      stem_ = stem;
       if (record_ && !recording_.open(stem + ".gpudiag", true)) {
         complain(fmt::format("{}: cannot be written ({}); recording nothing", recording_.path(), reason(errno)));
         record_ = false;
@@ -177,6 +178,15 @@ void Outputs::iteration(const IterationLedger& ledger, TimePoint now) {
   if (log_ != LogMode::kOff) pacer_.add(ledger, now);
   latest_.recent().add(ledger);
   latest_.set(ledger, rank_);
+}
+
+void Outputs::begin_summary(RankIdentity who) {
+  if (json_wanted()) ranks_ = std::make_unique<RankFiles>(std::move(who), place_of);
+}
+
+void Outputs::summary(const IterationLedger& ledger, std::span<const CollectiveUse> uses,
+                      std::span<const CollectiveInfo> abouts) {
+  if (ranks_) ranks_->add(ledger, uses, abouts);
 }
 
 bool Outputs::record(std::string_view bytes) {
@@ -215,6 +225,7 @@ void Outputs::end(const SessionEnd& end) {
   pacer_.flush();
   latest_.recent().set_quality(end.quality);
   json(session_end_json(rank_, end));
+  if (ranks_) ranks_->finish();
   flush();
 }
 
@@ -225,6 +236,8 @@ void Outputs::flush() {
     open_files();
     if (const std::string bytes = std::exchange(record_bytes_, {}); !bytes.empty()) record(bytes);
   }
+  if (ranks_)
+    if (const std::string trouble = ranks_->flush(stem_); !trouble.empty()) say(trouble);
   if (json_text_.empty() || !opened_) return;
   const bool was_good = json_file_.good();
   errno = 0;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "gpudiag/gpudiag.h"
@@ -17,6 +18,7 @@
 #include "report/session_json.hpp"
 #include "session/appender.hpp"
 #include "session/options.hpp"
+#include "session/rank_files.hpp"
 #include "session/recent_run.hpp"
 
 namespace gpudiag {
@@ -54,6 +56,12 @@ class Outputs {
 
   void iteration(const IterationLedger& ledger, TimePoint now);
   void device(const DeviceInfo& device);
+  /// This process is a rank of several: its summary is written beside the lines, from here on.
+  void begin_summary(RankIdentity who);
+  bool summarizing() const { return ranks_ != nullptr; }
+  /// What a summary has beyond the ledger.
+  void summary(const IterationLedger& ledger, std::span<const CollectiveUse> uses,
+               std::span<const CollectiveInfo> abouts);
   /// Once in the JSON lines, and on the log where `tell`.
   void note(const SessionNote& note, bool tell);
   void quality(TimePoint at, const Quality& quality);
@@ -86,6 +94,8 @@ class Outputs {
   AppendFile recording_;
   // Of the files that are to be opened; an empty folder: none, or no more.
   std::string dir_;
+  std::string stem_;  ///< of the files, once they are opened
+  std::unique_ptr<RankFiles> ranks_;
   std::uint64_t pid_ = 0;
   bool record_ = false;
   bool used_ = false;

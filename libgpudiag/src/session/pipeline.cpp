@@ -103,6 +103,7 @@ Pipeline::Pipeline(const Settings& settings, const SessionInfo& info, NameTable&
     who->origin_unix_ns = info.origin_unix_ns;
     who->version = info.version;
     who->source = info.source;
+    outputs_.begin_summary(*who);
     if (settings.peers_wanted) peers_ = std::make_unique<Peers>(settings, *std::move(who));
   }
   if (!outputs_.recording()) return;
@@ -115,6 +116,11 @@ Pipeline::Pipeline(const Settings& settings, const SessionInfo& info, NameTable&
   recording_->attribute("source", info.source);
   recording_->attribute("version", info.version);
   recording_->attribute("torch", info.torch ? "true" : "false");
+  if (const auto who = identity_of_launcher(environment_variable, info.rank)) {
+    recording_->attribute("world_size", fmt::format("{}", who->world_size));
+    recording_->attribute("job", who->job);
+    recording_->attribute("restart", fmt::format("{}", who->restart));
+  }
   for (const auto& [name, text] : info.options) recording_->attribute("option." + name, text);
 }
 
@@ -130,7 +136,7 @@ void Pipeline::Intake::add(const Record& record) {
 
 void Pipeline::Fork::add(const Record& record) {
   if (pipeline_.recording_) pipeline_.recording_->add(record);
-  if (pipeline_.peers_) pipeline_.collectives_.add(record);
+  if (pipeline_.peers_ || pipeline_.outputs_.summarizing()) pipeline_.collectives_.add(record);
   pipeline_.engine_.add(record);
 }
 
@@ -138,9 +144,10 @@ void Pipeline::take_iteration(const IterationLedger& ledger) {
   const TimePoint at = now();
   outputs_.iteration(ledger, at);
   watcher_.iteration(ledger, at);
-  if (!peers_) return;
+  if (!peers_ && !outputs_.summarizing()) return;
   const auto uses = collectives_.take(ledger.device, {ledger.start, ledger.start + ledger.wall});
-  tail_.add(ledger, uses, collectives_.abouts());
+  outputs_.summary(ledger, uses, collectives_.abouts());
+  if (peers_) tail_.add(ledger, uses, collectives_.abouts());
 }
 
 // What the main thread is in: a range of the job's or of a hook's; else the call that holds it up.
@@ -440,7 +447,6 @@ void Pipeline::finish(TimePoint deadline) {
   nccl_.flush();
   take_notes();
   engine_.finish();
-  take_notes();
   take_notes();
   if (peers_) peers_->leave(now(), peer_state(now()));
   if (recording_) recording_->finish();
