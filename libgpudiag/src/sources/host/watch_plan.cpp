@@ -16,6 +16,9 @@ constexpr DurationNs kSilence = milliseconds(300);
 constexpr std::int64_t kLooksPerGap = 4;
 // Below this share of wall nobody would act on what is found.
 constexpr std::int64_t kLeastShare = 100;  // one in so many
+// Of silences nobody knows whether the GPU was idle, so more of them are asked for, and again and again.
+constexpr std::int64_t kLeastShareOfSilence = 20;
+constexpr DurationNs kSilentAgain = seconds(1);
 constexpr std::size_t kThreads = 4;
 
 DurationNs clamped(DurationNs period) { return std::clamp(period, kShortestPeriod, kLongestPeriod); }
@@ -78,9 +81,12 @@ void WatchPlan::find_silences(TimePoint at) {
   const TimePoint since = std::exchange(ticked_, at);
   if (since == kTimeMin || (ledger_at_ != kTimeMin && at - ledger_at_ < kWatchedFor)) return;
   for (const Silent& of : silent) {
-    if (of.length.ns * kLeastShare < (at - since).ns) continue;
-    watch(of.thread, clamped({of.length.ns / of.count / kLooksPerGap}), at + kWatchedFor);
-    workers_until_ = std::max(workers_until_, at + kWatchedFor);
+    if (of.length.ns * kLeastShareOfSilence < (at - since).ns) continue;
+    // Once is a hiccup.
+    const TimePoint before = std::exchange(silent_at_, at);
+    if (before == kTimeMin || at - before > kSilentAgain) continue;
+    watch(of.thread, clamped({of.length.ns / of.count / kLooksPerGap}), at + kSilentAgain);
+    workers_until_ = std::max(workers_until_, at + kSilentAgain);
   }
 }
 

@@ -66,6 +66,7 @@ class WatchPlan {
 
   std::vector<Busy> busy_;             ///< since the last tick
   TimePoint ticked_ = kTimeMin;
+  TimePoint silent_at_ = kTimeMin;     ///< when a tick last showed long silences
   TimePoint ledger_at_ = kTimeMin;     ///< when the last one was closed
 
   std::vector<Watched> watched_;

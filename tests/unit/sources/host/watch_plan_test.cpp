@@ -104,6 +104,14 @@ TEST(WatchPlan, BeforeTheFirstLedgerLongSilencesBetweenCallsDo) {
   EXPECT_EQ(plan.period(), milliseconds(10));
 }
 
+TEST(WatchPlan, OneLongSilenceIsAHiccup) {
+  WatchPlan plan;
+  run_calls(plan, milliseconds(3));
+  plan.call(kTrainer, {{milliseconds(1100).ns}, {milliseconds(1101).ns}});
+  plan.tick({milliseconds(1200).ns});
+  EXPECT_FALSE(plan.period().has_value());
+}
+
 TEST(WatchPlan, ShortSilencesDoNot) {
   WatchPlan plan;
   run_calls(plan, milliseconds(3));
