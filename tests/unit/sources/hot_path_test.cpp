@@ -15,6 +15,8 @@
 #include "sources/cupti/buffer_pool.hpp"
 #include "sources/cupti/callbacks.hpp"
 #include "sources/host/thread_log.hpp"
+#include "sources/nccl/nccl_calls.hpp"
+#include "sources/nccl/profiler_abi.h"
 #include "sources/nvtx/nvtx_objects.hpp"
 #include "sources/nvtx/nvtx_source.hpp"
 
@@ -163,6 +165,19 @@ TEST(HotPath, NvtxCallsNeitherAllocateNorLock) {
     nvtx<void (*)(const char*)>(NVTX_CBID_CORE_MarkA)("step");
     nvtx<void (*)(nvtxRangeId_t)>(NVTX_CBID_CORE_RangeEnd)(
         nvtx<nvtxRangeId_t (*)(const char*)>(NVTX_CBID_CORE_RangeStartA)("prefetch"));
+  }));
+}
+
+TEST(HotPath, WhatNcclTellsNeitherAllocatesNorLocks) {
+  gpudiag_nccl_event event{};
+  event.size = sizeof event;
+  event.type = kNcclEventColl;
+  event.function = "AllReduce";
+  event.datatype = "ncclFloat32";
+  const std::uint64_t words[3] = {1, 4096, 0};
+  expect_none(counted([&] {
+    take_nccl_event(event);
+    take_nccl_range("ncclAllReduce", words, sizeof words);
   }));
 }
 

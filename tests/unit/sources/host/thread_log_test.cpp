@@ -53,6 +53,37 @@ TEST_F(ThreadLogTest, ARangeIsOneMessageWhenItEnds) {
   EXPECT_LE(seen[0].message.start, seen[0].message.end);
 }
 
+TEST_F(ThreadLogTest, TheInnermostOpenRangeIsSeenFromOutside) {
+  const std::uint32_t thread = this_thread_id();
+  EXPECT_FALSE(ThreadLogs::open_now(thread));
+  const TimePoint before = now();
+  log_push(0, "outer", RangeSource::kUser, 0, 0);
+  log_push(0, "a range whose name is far longer than what is kept of it for others", RangeSource::kHook, 0, 0);
+  log_push(0, "aten::mm", RangeSource::kOperator, 0, 0);
+  std::thread([&] {
+    const auto open = ThreadLogs::open_now(thread);
+    ASSERT_TRUE(open);
+    EXPECT_EQ(open->text, "a range whose name is far longer than what is ke");
+    EXPECT_GE(open->start, before);
+    EXPECT_FALSE(ThreadLogs::open_now(thread + 100'000));
+  }).join();
+  log_pop(0);
+  log_pop(0);
+  EXPECT_EQ(ThreadLogs::open_now(thread)->text, "outer");
+  log_pop(0);
+  EXPECT_FALSE(ThreadLogs::open_now(thread));
+}
+
+TEST_F(ThreadLogTest, TheTextOfTheInnermostRangeOfADomainIsThereUntilItIsPopped) {
+  EXPECT_EQ(log_open_text(7), "");
+  log_push(7, "of seven", RangeSource::kNvtx, 0, 0);
+  log_push(8, "of eight", RangeSource::kNvtx, 0, 0);
+  EXPECT_EQ(log_open_text(7), "of seven");
+  log_pop(7);
+  EXPECT_EQ(log_open_text(7), "");
+  log_pop(8);
+}
+
 TEST_F(ThreadLogTest, RangesNest) {
   log_push(0, "outer", RangeSource::kUser, 0, 0);
   log_push(0, "inner", RangeSource::kUser, 0, 0);

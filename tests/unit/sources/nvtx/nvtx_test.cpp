@@ -6,13 +6,16 @@
 
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtPayload.h>
 
 #include <array>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "sources/host/thread_log.hpp"
+#include "sources/nccl/nccl_calls.hpp"
 
 namespace gpudiag {
 namespace {
@@ -143,6 +146,87 @@ TEST_F(Nvtx, DomainsNestApartAndRegisteredStringsHaveTheirText) {
   ASSERT_EQ(seen.size(), 2u);
   EXPECT_EQ(seen[0].text, "allreduce");
   EXPECT_EQ(seen[1].text, "default");
+}
+
+/// What NCCL hands to NVTX.
+struct NcclDomain {
+  explicit NcclDomain(FakeNvtx& nvtx, const char* function) {
+    static const auto made = nvtx.call2<nvtxDomainCreateA_impl_fntype>(NVTX_CBID_CORE2_DomainCreateA, "NCCL");
+    domain = made;
+    attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
+    attributes.message.ascii = function;
+  }
+  nvtxDomainHandle_t domain;
+  nvtxEventAttributes_t attributes{};
+};
+
+std::vector<NcclCall> calls_of(const std::vector<Seen>& seen) {
+  std::vector<NcclCall> calls;
+  for (const Seen& one : seen) {
+    if (one.message.content != HostMessage::Content::kNcclCall) continue;
+    calls.emplace_back();
+    std::memcpy(&calls.back(), one.text.data(), sizeof calls.back());
+  }
+  return calls;
+}
+
+TEST_F(Nvtx, ARangeOfNcclIsACallAsSoonAsItBegins) {
+  NcclDomain nccl{nvtx_, "ncclAllReduce"};
+  const struct {
+    std::uint64_t communicator = 9, bytes = 4096;
+    std::int32_t reduction = 0;
+  } values;
+  const nvtxPayloadData_t payload{NVTX_PAYLOAD_SCHEMA_ID_STATIC_START + 5, sizeof values, &values};
+  nccl.attributes.payloadType = NVTX_PAYLOAD_TYPE_EXT;
+  nccl.attributes.reserved0 = 1;
+  nccl.attributes.payload.ullValue = reinterpret_cast<std::uintptr_t>(&payload);
+  nvtx_.call2<nvtxDomainRangePushEx_impl_fntype>(NVTX_CBID_CORE2_DomainRangePushEx, nccl.domain, &nccl.attributes);
+  const auto calls = calls_of(drain());
+  ASSERT_EQ(calls.size(), 1u);
+  EXPECT_EQ(calls[0].communicator, 9u);
+  EXPECT_EQ(calls[0].amount, 4096u);
+  nvtx_.call2<nvtxDomainRangePop_impl_fntype>(NVTX_CBID_CORE2_DomainRangePop, nccl.domain);
+  EXPECT_EQ(drain().at(0).text, "ncclAllReduce");
+}
+
+TEST_F(Nvtx, ARangeThatEndsWithAPayloadEndsAndTellsOfTheCommunicator) {
+  std::array<std::intptr_t, 32> slots{};
+  nvtxExtModuleSegment_t segment{0, slots.size(), slots.data()};
+  nvtxExtModuleInfo_t module{};
+  module.structSize = sizeof module;
+  module.moduleId = NVTX_EXT_PAYLOAD_MODULEID;
+  module.segmentsCount = 1;
+  module.segments = &segment;
+  attach_nvtx_extension(&module);
+  NcclDomain nccl{nvtx_, "ncclCommInitRank"};
+  nvtx_.call2<nvtxDomainRangePushEx_impl_fntype>(NVTX_CBID_CORE2_DomainRangePushEx, nccl.domain, &nccl.attributes);
+  const struct {
+    std::uint64_t communicator = 9;
+    std::int32_t ranks = 4, rank = 3, device = 0;
+  } values;
+  const nvtxPayloadData_t payload{NVTX_PAYLOAD_SCHEMA_ID_STATIC_START, sizeof values, &values};
+  using PopPayload = int (*)(nvtxDomainHandle_t, const nvtxPayloadData_t*, std::size_t);
+  reinterpret_cast<PopPayload>(slots[NVTX3EXT_CBID_nvtxRangePopPayload])(nccl.domain, &payload, 1);
+  const auto seen = drain();
+  const auto calls = calls_of(seen);
+  ASSERT_EQ(calls.size(), 1u);
+  EXPECT_EQ(calls[0].source, NcclCall::Source::kCommunicator);
+  EXPECT_EQ(calls[0].ranks, 4u);
+  EXPECT_EQ(calls[0].rank, 3u);
+  EXPECT_EQ(seen.back().text, "ncclCommInitRank");
+}
+
+TEST_F(Nvtx, OtherExtensionsAreLetBe) {
+  std::array<std::intptr_t, 32> slots{};
+  nvtxExtModuleSegment_t segment{0, slots.size(), slots.data()};
+  nvtxExtModuleInfo_t module{};
+  module.structSize = sizeof module;
+  module.moduleId = NVTX_EXT_PAYLOAD_MODULEID + 1;
+  module.segmentsCount = 1;
+  module.segments = &segment;
+  attach_nvtx_extension(&module);
+  attach_nvtx_extension(nullptr);
+  EXPECT_EQ(slots, (std::array<std::intptr_t, 32>{}));
 }
 
 TEST_F(Nvtx, AStartedRangeMayEndOnAnotherThreadAndBelongsToTheFirst) {
