@@ -65,7 +65,7 @@ class Case(unittest.TestCase):
 
     def gpudiag(self, *arguments, environment=None, **options):
         variables = {k: v for k, v in os.environ.items() if not k.startswith("GPUDIAG_")}
-        for name in ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"):
+        for name in ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "NCCL_PROFILER_PLUGIN"):
             variables.pop(name, None)
         variables.update(environment or {})
         return subprocess.run([COMMAND, *map(str, arguments)], cwd=self.folder, env=variables,
@@ -449,6 +449,18 @@ class Run(Case):
                               environment={"CUDA_INJECTION64_PATH": "/opt/nsys.so"})
         self.assertEqual(result.stdout, b"/opt/nsys.so\n")
         self.assertIn(b"CUDA_INJECTION64_PATH=/opt/nsys.so is set by something else", result.stderr)
+
+    def test_NcclIsToldToLoadGpudiagOnRequestAlone(self):
+        for options, environment, wanted in (((), {}, b""), (("--nccl",), {}, b"libgpudiag_inject.so"),
+                                             ((), {"GPUDIAG_NCCL": "on"}, b"libgpudiag_inject.so"),
+                                             (("--nccl", "off"), {"GPUDIAG_NCCL": "on"}, b"")):
+            result = self.run_job('echo "${NCCL_PROFILER_PLUGIN##*/}"', *options, environment=environment)
+            self.assertEqual(result.stdout.strip(), wanted, (options, environment, result.stderr))
+
+    def test_APluginOfNcclThatTheUserHasSetIsKeptAndSaid(self):
+        result = self.run_job('echo "$NCCL_PROFILER_PLUGIN"', "--nccl", "on", environment={"NCCL_PROFILER_PLUGIN": "mine"})
+        self.assertEqual(result.stdout, b"mine\n")
+        self.assertIn(b"NCCL_PROFILER_PLUGIN=mine is set by something else", result.stderr)
 
     def test_OptionsBecomeTheJobsSettings(self):
         result = self.run_job('echo "$GPUDIAG_LOG $GPUDIAG_RECORD $GPUDIAG_BUDGET $GPUDIAG_DIR"',
