@@ -39,7 +39,7 @@ void LaunchPattern::track(const Launch& launch) {
 
 void LaunchPattern::start_over(State state) {
   state_ = state;
-  searches_from_ = count_ - 1;
+  searches_from_ = began_at_ = count_ - 1;
   next_search_ = count_ + kBetweenLeast;
 }
 
@@ -55,8 +55,9 @@ void LaunchPattern::forget_half() {
 }
 
 void LaunchPattern::search() {
-  const std::uint64_t seen = std::max<std::uint64_t>(history_.size(), (count_ - searches_from_) / 2);
-  next_search_ = count_ + std::max(kBetweenLeast, seen / kBetween);
+  // What was not found in all that is remembered is sought again more and more seldom.
+  const bool full = searches_from_ > began_at_;
+  next_search_ = full ? count_ + (count_ - began_at_) : count_ + std::max(kBetweenLeast, history_.size() / kBetween);
   searched_ = history_.size();
   if (auto found = find_cycle(history_)) follow(std::move(*found));
 }

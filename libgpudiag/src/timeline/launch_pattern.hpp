@@ -51,6 +51,7 @@ class LaunchPattern {
   State state_ = State::kSearching;
   std::uint64_t count_ = 0;
   std::uint64_t next_search_ = 5;
+  std::uint64_t began_at_ = 0;       ///< the launch from which on the present cycle is sought
   std::uint64_t searches_from_ = 0;  ///< the launch at which the present history begins
   std::size_t searched_ = 0;
   std::vector<Launch> history_;

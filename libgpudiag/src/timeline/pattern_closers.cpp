@@ -113,7 +113,8 @@ class Steps {
   Stretch content(std::size_t closer) const { return {closers_[closer - 1].at.end, closers_[closer].at.begin}; }
   double content_alike(std::size_t a, std::size_t b) const;
   std::uint32_t kind_of(std::size_t closer);
-  void find_kinds();
+  /// False where there are too many of them.
+  bool find_kinds();
   bool drop_odd();
   bool are_twins() const;
   bool covers() const;
@@ -156,16 +157,21 @@ std::uint32_t Steps::kind_of(std::size_t closer) {
         content_alike(example, closer) >= kSameContent)
       return kind;
   }
-  if (examples_.size() < 4 * kKinds) examples_.push_back(closer);
+  examples_.push_back(closer);
   return static_cast<std::uint32_t>(examples_.size()) - 1;
 }
 
-void Steps::find_kinds() {
+bool Steps::find_kinds() {
   kinds_.clear();
   examples_.clear();
   // The newest decide: the first iterations of a job have launches of their own.
-  for (std::size_t i = closers_.size(); i-- > 1;) kinds_.push_back(kind_of(i));
+  for (std::size_t i = closers_.size(); i-- > 1;) {
+    kinds_.push_back(kind_of(i));
+    // No cycle has more.
+    if (examples_.size() > kKinds) return false;
+  }
   std::ranges::reverse(kinds_);
+  return true;
 }
 
 // One step that is like no other among four: launches of it were lost, or something came in between.
@@ -178,8 +184,7 @@ bool Steps::drop_odd() {
   // The first closer has no kind, for what lies before it is not known.
   for (std::size_t i = kinds_.size(); i-- > 0;)
     if (times[kinds_[i]] == 1) closers_.erase(closers_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-  find_kinds();
-  return closers_.size() >= 4;
+  return find_kinds() && closers_.size() >= 4;
 }
 
 // Two networks with the same parameters that take turns: a step is like the last but one, not the last.
@@ -293,7 +298,7 @@ std::vector<std::size_t> Steps::turns_at(const Place& place) const {
 
 std::optional<CyclePattern> Steps::cycle() {
   if (closers_.size() < 4) return std::nullopt;
-  find_kinds();
+  if (!find_kinds()) return std::nullopt;
   period_ = repeat_of(kinds_, 3, 3, kKinds);
   if (period_ == 0 && drop_odd()) period_ = repeat_of(kinds_, 3, 3, kKinds);
   if (period_ == 1 && are_twins()) period_ = closers_.size() >= 7 ? 2 : 0;

@@ -14,6 +14,7 @@ constexpr std::size_t kMostCycles = 33;
 constexpr std::size_t kLeastCycles = 5;
 constexpr std::size_t kLaunchesSeen = 110'000;
 constexpr std::size_t kKinds = 64;
+constexpr std::size_t kFewStretches = 24;
 constexpr double kSame = 0.9;
 // Of the kernels between two cycles: an evaluation has those of the cycle.
 constexpr double kMostForeign = 0.4;
@@ -64,7 +65,8 @@ class Openers {
 
  private:
   Stretch stretch(std::size_t event) const { return {events_[event], events_[event + 1]}; }
-  void find_kinds();
+  /// False where there are too many of them.
+  bool find_kinds();
   void find_rare();
   /// Enough of them to be an optimizer's.
   bool rare_in(const Counts& counts) const {
@@ -92,7 +94,7 @@ class Openers {
   std::vector<std::uint32_t> kinds_;   ///< by stretch
 };
 
-void Openers::find_kinds() {
+bool Openers::find_kinds() {
   find_rare();
   for (std::size_t i = 0; i + 1 < events_.size(); ++i) {
     const Counts counts = symbols_of(launches_, stretch(i));
@@ -102,13 +104,16 @@ void Openers::find_kinds() {
       const std::size_t apart = std::max(length, lengths_[kind]) - std::min(length, lengths_[kind]);
       if (apart <= 2 + lengths_[kind] / 33 && rare_in(counts) == rare_of_[kind] && alike(examples_[kind], counts) >= kSame) break;
     }
-    if (kind == examples_.size() && examples_.size() < 4 * kKinds) {
+    if (kind == examples_.size()) {
+      // Stretches of which hardly two are alike come of no loop.
+      if (examples_.size() == kKinds || 2 * examples_.size() > i + kFewStretches) return false;
       examples_.push_back(counts);
       lengths_.push_back(length);
       rare_of_.push_back(rare_in(counts));
     }
     kinds_.push_back(kind);
   }
+  return true;
 }
 
 // A stretch that has no more of a kind's launches than the usual one stands for itself, as an evaluation's
@@ -167,7 +172,7 @@ bool Openers::rare_closes(std::uint32_t usual) const {
 }
 
 std::size_t Openers::period() {
-  find_kinds();
+  if (!find_kinds()) return 0;
   if (kinds_.size() < kLeastCycles) return 0;
   std::vector<std::size_t> times(examples_.size() + 1);
   for (const std::uint32_t kind : kinds_) ++times[kind];

@@ -2,6 +2,7 @@
 #include "timeline/pattern_search.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "timeline/pattern_segments.hpp"
 
@@ -23,16 +24,20 @@ std::vector<bool> named_closers(std::span<const Launch> launches) {
 
 std::vector<bool> runs(std::span<const Launch> launches) {
   std::vector<bool> in_run(launches.size());
-  std::unordered_map<std::uint32_t, std::size_t> window;
-  std::size_t marked = 0;
+  struct Kernel {
+    std::uint32_t symbol = 0;
+    std::size_t next = 0;  ///< behind where it came last
+  };
+  std::array<Kernel, kRunKernels> recent{};  // the latest first
+  std::size_t begin = 0, marked = 0;         // since `begin` no others came
   for (std::size_t i = 0; i < launches.size(); ++i) {
-    ++window[launches[i].symbol];
-    if (i >= kRun) {
-      const auto left = window.find(launches[i - kRun].symbol);
-      if (--left->second == 0) window.erase(left);
-    }
-    if (i + 1 < kRun || window.size() > kRunKernels) continue;
-    for (std::size_t j = std::max(marked, i + 1 - kRun); j <= i; ++j) in_run[j] = launches[j].kind == LaunchKind::kKernel;
+    std::size_t at = 0;
+    while (at + 1 < kRunKernels && recent[at].symbol != launches[i].symbol) ++at;
+    if (recent[at].symbol != launches[i].symbol) begin = recent[at].next;
+    for (; at > 0; --at) recent[at] = recent[at - 1];
+    recent[0] = {launches[i].symbol, i + 1};
+    if (i + 1 - begin < kRun) continue;
+    for (std::size_t j = std::max(marked, begin); j <= i; ++j) in_run[j] = launches[j].kind == LaunchKind::kKernel;
     marked = i + 1;
   }
   return in_run;

@@ -128,6 +128,85 @@ TEST_F(Iterations, JobWithoutMarksHasWindowsOfASecond) {
   EXPECT_TRUE(all[2].partial);
 }
 
+// A batch is copied, three kernels run, one of them an optimizer's; 10 ms from one to the next.
+struct UnmarkedLoop : EngineCase {
+  void iterate(TimePoint from) {
+    const CorrelationId copy = corr(++last_id);
+    add(api(ApiClass::kMemcpyAsync, from, from + microseconds(5), copy));
+    add(memcpy_of(CopyKind::kHostToDevice, 4096, stream(7), from + microseconds(10), from + microseconds(20), copy));
+    TimePoint at = from + microseconds(6);
+    for (const char* kernel_name : {"forward", "backward", "sgd_update"}) {
+      const CorrelationId id = corr(++last_id);
+      add(api(ApiClass::kLaunch, at, at + microseconds(5), id));
+      Record record = kernel(stream(7), at + microseconds(1000), at + microseconds(1005), id);
+      record.name = name(kernel_name);
+      add(record);
+      at = at + microseconds(6);
+    }
+  }
+  void loop(int iterations) {
+    for (int i = 0; i < iterations; ++i) iterate(0_ms + milliseconds(10 * i));
+  }
+};
+
+TEST_F(UnmarkedLoop, IsFoundInTheLaunchesFromTheFirstIterationOn) {
+  loop(8);
+  const auto all = ledgers();
+  ASSERT_EQ(all.size(), 8u);
+  for (std::size_t i = 0; i < 7; ++i) {
+    EXPECT_EQ(all[i].opened_by, MarkSource::kLaunchPattern);
+    EXPECT_EQ(all[i].phase, Phase::kTrain);
+    EXPECT_EQ(all[i].index, i);
+    EXPECT_EQ(all[i].launches, 4u);
+  }
+  EXPECT_EQ(all[3].host_step, milliseconds(10));
+  EXPECT_TRUE(all[7].partial);
+}
+
+TEST_F(UnmarkedLoop, IsCutIntoWindowsWhereTheSearchIsTurnedOff) {
+  options.launch_pattern = false;
+  loop(8);
+  const auto all = ledgers();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].opened_by, MarkSource::kWindow);
+}
+
+TEST_F(UnmarkedLoop, IsUndecidedWithThreeIterations) {
+  loop(3);
+  const auto all = ledgers();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].phase, Phase::kWindow);
+}
+
+TEST_F(UnmarkedLoop, ObeysAMarkWhereThereIsOne) {
+  loop(8);
+  add(mark(35_ms, 12));
+  const auto all = ledgers();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].opened_by, MarkSource::kStep);
+  EXPECT_EQ(all[0].index, 12u);
+}
+
+TEST_F(Iterations, WindowsHaveNumbersOfTheirOwnAndEmptyOnesAreNone) {
+  run_kernel(0_ms, 1_ms, 2_ms);
+  run_kernel(500_ms, 501_ms, 502_ms);
+  add(tick(12000_ms));
+  run_kernel(13000_ms, 13001_ms, 13002_ms);
+  add(tick(15500_ms));
+  add(mark(15600_ms, kNoIndex));
+  run_kernel(15700_ms, 15701_ms, 15702_ms);
+  add(mark(15800_ms, kNoIndex));
+  add(tick(17000_ms));
+  const auto all = ledgers();
+  std::vector<std::uint64_t> windows, trained;
+  for (const IterationLedger& ledger : all) {
+    EXPECT_FALSE(ledger.empty);
+    (ledger.phase == Phase::kWindow ? windows : trained).push_back(ledger.index);
+  }
+  EXPECT_EQ(windows, (std::vector<std::uint64_t>{0, 1}));
+  EXPECT_EQ(trained.front(), 0u);
+}
+
 TEST_F(Iterations, TwoDevicesOfOneRankHaveALedgerEach) {
   run_kernel(0_us, 10_us, 100_us);
   run_kernel(6_us, 20_us, 300_us, thread(1), stream(7), device(1));
