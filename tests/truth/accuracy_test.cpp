@@ -65,6 +65,9 @@ TEST(Accuracy, OfEachSubCauseAlone) {
   EXPECT_EQ(result.troubles, 31u);
   EXPECT_EQ(result.unsound, 0u) << result.wrong;
   EXPECT_EQ(result.right, result.troubles) << result.wrong;
+  for (const Scenario& scenario : sub_cause_scenarios())
+    for (const Verdict& verdict : judge(scenario))
+      EXPECT_GT(verdict.true_cost, 0.02 * verdict.wall) << "proves nothing: " << name_of(scenario);
 }
 
 std::vector<Scenario> judged_by_their_findings() {

@@ -127,7 +127,7 @@ std::vector<Scenario> sub_cause_scenarios() {
   std::vector<Scenario> scenarios;
   const auto add = [&](Trouble trouble, SubCause sub_cause, bool slow_forward) {
     Scenario scenario = scenario_of(trouble, basic_settings()[slow_forward ? 3 : 0]);
-    scenario.setting = name_of(sub_cause);
+    scenario.setting = sub_cause == SubCause::kNone ? name_of(trouble) : name_of(sub_cause);
     scenario.sub_cause = sub_cause;
     // Waits before the optimizer take a lead that only an optimizer of small kernels needs.
     if (trouble == Trouble::kStreamSync || trouble == Trouble::kEventSync) {
@@ -144,14 +144,16 @@ std::vector<Scenario> sub_cause_scenarios() {
   add(Trouble::kEventSync, SubCause::kEventSync, false);
   add(Trouble::kBlockingCopies, SubCause::kBlockingCopy, false);
   add(Trouble::kMalloc, SubCause::kNone, false);
-  add(Trouble::kHostMalloc, SubCause::kHostMalloc, false);
+  add(Trouble::kHostMalloc, SubCause::kHostMalloc, true);
+  scenarios.back().shape.host_malloc = milliseconds(14);  // longer than the lead
   add(Trouble::kRetry, SubCause::kAllocatorRetry, false);
   add(Trouble::kLaunch, SubCause::kManySmallKernels, false);
-  add(Trouble::kGarbageCollection, SubCause::kGarbageCollection, false);
+  add(Trouble::kGarbageCollection, SubCause::kGarbageCollection, true);
   add(Trouble::kLoggerLabelled, SubCause::kLogging, false);
   const auto add_hooked = [&](Cause cause, SubCause first, SubCause last) {
     for (auto s = static_cast<int>(first); s <= static_cast<int>(last); ++s) {
       add(Trouble::kHooked, static_cast<SubCause>(s), false);
+      if (first == SubCause::kNone) scenarios.back().setting = name_of(cause);
       scenarios.back().shape.hooked_cause = cause;
       scenarios.back().shape.hooked_sub_cause = static_cast<SubCause>(s);
     }
