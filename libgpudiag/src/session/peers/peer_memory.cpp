@@ -152,14 +152,13 @@ void PeerMemory::write(std::string_view bytes) {
   Slot& to = slot(rank_);
   const std::uint64_t version = to.version.load(std::memory_order_relaxed);
   to.version.store(version + 1, std::memory_order_relaxed);
-  // release: no word of the new contents is seen before the odd version.
-  std::atomic_thread_fence(std::memory_order_release);
-  to.size.store(static_cast<std::uint32_t>(bytes.size()), std::memory_order_relaxed);
+  // release, of each word: whoever sees new contents sees the odd version, or a later one.
+  to.size.store(static_cast<std::uint32_t>(bytes.size()), std::memory_order_release);
   for (std::size_t w = 0; w * sizeof(std::uint64_t) < bytes.size(); ++w) {
     std::uint64_t word = 0;
     const std::string_view part = bytes.substr(w * sizeof word, sizeof word);
     std::memcpy(&word, part.data(), part.size());
-    to.words[w].store(word, std::memory_order_relaxed);
+    to.words[w].store(word, std::memory_order_release);
   }
   to.version.store(version + 2, std::memory_order_release);
 }
@@ -170,14 +169,12 @@ std::optional<std::string> PeerMemory::read(std::uint32_t rank) const {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const std::uint64_t version = from.version.load(std::memory_order_acquire);
     if (version % 2 != 0) continue;
-    const std::size_t size = std::min<std::size_t>(from.size.load(std::memory_order_relaxed), kWords * 8);
+    const std::size_t size = std::min<std::size_t>(from.size.load(std::memory_order_acquire), kWords * 8);
     std::string bytes(size, '\0');
     for (std::size_t w = 0; w * 8 < size; ++w) {
-      const std::uint64_t word = from.words[w].load(std::memory_order_relaxed);
+      const std::uint64_t word = from.words[w].load(std::memory_order_acquire);  // before the version again
       std::memcpy(bytes.data() + w * 8, &word, std::min<std::size_t>(8, size - w * 8));
     }
-    // acquire: the words were read before the version is looked at again.
-    std::atomic_thread_fence(std::memory_order_acquire);
     if (from.version.load(std::memory_order_relaxed) == version && version != 0) return bytes;
   }
   return std::nullopt;

@@ -141,21 +141,20 @@ void ThreadLog::show() noexcept {
   while (at > 0 && open_[at - 1].source == RangeSource::kOperator) --at;
   const std::uint32_t version = shown_.version.load(std::memory_order_relaxed);
   shown_.version.store(version + 1, std::memory_order_relaxed);
-  // release: nothing of the new contents is seen before the odd version.
-  std::atomic_thread_fence(std::memory_order_release);
-  shown_.thread.store(thread_, std::memory_order_relaxed);
+  // release, of each word: whoever sees new contents sees the odd version, or a later one.
+  shown_.thread.store(thread_, std::memory_order_release);
   std::uint32_t size = 0;
   if (at > 0) {
     const OpenRange& open = open_[at - 1];
     size = std::min<std::uint32_t>(open.text_bytes, sizeof shown_.words);
-    shown_.start.store(open.start.ns, std::memory_order_relaxed);
+    shown_.start.store(open.start.ns, std::memory_order_release);
     for (std::uint32_t w = 0; w * 8 < size; ++w) {
       std::uint64_t word = 0;
       std::memcpy(&word, open.text + w * 8, std::min<std::uint32_t>(8, size - w * 8));
-      shown_.words[w].store(word, std::memory_order_relaxed);
+      shown_.words[w].store(word, std::memory_order_release);
     }
   }
-  shown_.size.store(size, std::memory_order_relaxed);
+  shown_.size.store(size, std::memory_order_release);
   shown_.version.store(version + 2, std::memory_order_release);
 }
 
@@ -166,15 +165,13 @@ std::optional<OpenNow> ThreadLogs::open_now(std::uint32_t thread) {
     const ThreadLog::Shown& shown = log->shown_;
     for (int attempt = 0; attempt < 4; ++attempt) {
       const std::uint32_t version = shown.version.load(std::memory_order_acquire);
-      if (version % 2 != 0 || shown.thread.load(std::memory_order_relaxed) != thread) continue;
-      const std::size_t size = std::min<std::size_t>(shown.size.load(std::memory_order_relaxed), sizeof shown.words);
-      OpenNow found{std::string(size, '\0'), TimePoint{shown.start.load(std::memory_order_relaxed)}};
+      if (version % 2 != 0 || shown.thread.load(std::memory_order_acquire) != thread) continue;
+      const std::size_t size = std::min<std::size_t>(shown.size.load(std::memory_order_acquire), sizeof shown.words);
+      OpenNow found{std::string(size, '\0'), TimePoint{shown.start.load(std::memory_order_acquire)}};
       for (std::size_t w = 0; w * 8 < size; ++w) {
-        const std::uint64_t word = shown.words[w].load(std::memory_order_relaxed);
+        const std::uint64_t word = shown.words[w].load(std::memory_order_acquire);
         std::memcpy(found.text.data() + w * 8, &word, std::min<std::size_t>(8, size - w * 8));
       }
-      // acquire: all was read before the version is looked at again.
-      std::atomic_thread_fence(std::memory_order_acquire);
       if (shown.version.load(std::memory_order_relaxed) != version) continue;
       if (size == 0) break;
       return found;
