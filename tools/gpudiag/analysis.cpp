@@ -98,6 +98,35 @@ RankIdentity identity_of(const SessionInfo& info, const RecordingReader& reader)
   return who;
 }
 
+Result<RankSummary> summary_in(const fs::path& path) {
+  std::ifstream in{path, std::ios::binary};
+  if (!in) return Error{fmt::format("cannot be opened: {}", std::strerror(errno))};
+  std::ostringstream bytes;
+  bytes << in.rdbuf();
+  Result<RankSummary> summary = read_summary(bytes.str());
+  if (summary) summary->who.source = path.filename().string();
+  return summary;
+}
+
+/// As much of a ledger as a summary holds: no replay, no evidence.
+IterationLedger ledger_of(const RankIteration& from, DeviceId device) {
+  IterationLedger ledger;
+  ledger.device = device;
+  ledger.index = from.index;
+  ledger.phase = from.phase;
+  ledger.partial = from.partial;
+  if (!from.valid) ledger.invalid[static_cast<std::size_t>(InvalidReason::kMissingRecords)] = 1;
+  ledger.operations = from.use_count + (from.compute.ns > 0 ? 1u : 0u);  // at least
+  ledger.start = from.start;
+  ledger.wall = from.wall;
+  ledger.compute = from.compute;
+  ledger.communication = ledger.communication_total = from.communication;
+  ledger.copy = ledger.copy_total = from.copy;
+  ledger.idle = from.idle;
+  ledger.idle_by_cause = from.idle_by_cause;
+  return ledger;
+}
+
 /// What the session wrote beside its lines: `rank3.pid77.ranks` and, of further devices,
 /// `rank3.pid77.dev1.ranks`.
 std::vector<RankSummary> summaries_beside(const fs::path& lines, RankCollector& rank) {
@@ -110,15 +139,11 @@ std::vector<RankSummary> summaries_beside(const fs::path& lines, RankCollector& 
   std::sort(paths.begin(), paths.end());
   std::vector<RankSummary> summaries;
   for (const fs::path& path : paths) {
-    std::ifstream in{path, std::ios::binary};
-    std::ostringstream bytes;
-    bytes << in.rdbuf();
-    Result<RankSummary> summary = read_summary(bytes.str());
+    Result<RankSummary> summary = summary_in(path);
     if (!summary) {
       rank.add_note({{}, "summary_unreadable", fmt::format("{}: {}", path.filename().string(), summary.error().message)});
       continue;
     }
-    summary->who.source = path.filename().string();
     summaries.push_back(std::move(*summary));
   }
   return summaries;
@@ -146,6 +171,7 @@ std::optional<Error> Analysis::add(const InputFile& file) {
     case InputKind::kKinetoTrace: error = add_trace(file.path, read_kineto(file.path, read_options())); break;
     case InputKind::kNsysExport: error = add_trace(file.path, read_nsys(file.path, read_options())); break;
     case InputKind::kRecording: error = add_recording(file.path); break;
+    case InputKind::kSummary: error = add_summary(file.path); break;
     case InputKind::kRunLines: error = add_run_lines(file.path); break;
   }
   progress_.clear();
@@ -373,6 +399,28 @@ std::optional<Error> Analysis::add_recording(const fs::path& path) {
   rank.set_quality(quality);
   rank.set_finished(reader.finished());
   hand_over(std::move(rank), summary.take(), true, path.parent_path().string());
+  return std::nullopt;
+}
+
+// The rank's lines are missing: of each iteration there is what a summary keeps.
+std::optional<Error> Analysis::add_summary(const fs::path& path) {
+  Result<RankSummary> summary = summary_in(path);
+  if (!summary) return summary.error();
+  SessionInfo info;
+  info.origin_unix_ns = summary->who.origin_unix_ns;
+  info.rank = summary->who.rank;
+  info.host = summary->who.host;
+  info.pid = summary->who.pid;
+  info.version = summary->who.version;
+  info.source = summary->who.source;
+  RankCollector rank{info, memory_limit()};
+  rank.add_device({summary->who.device, summary->who.device_name});
+  rank.add_note({{}, "summary_alone", "only the rank's summary is there, without its lines: shares and waits are known, costs are not"});
+  for (const RankIteration& iteration : summary->iterations) rank.add(ledger_of(iteration, summary->who.device));
+  rank.set_finished(summary->finished);
+  std::vector<RankSummary> summaries;
+  summaries.push_back(std::move(*summary));
+  hand_over(std::move(rank), std::move(summaries), true, path.parent_path().string());
   return std::nullopt;
 }
 

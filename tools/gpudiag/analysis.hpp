@@ -43,6 +43,7 @@ class Analysis {
   ReadOptions read_options();
   std::optional<Error> add_trace(const std::filesystem::path& path, const Result<RecordedTrace>& trace);
   std::optional<Error> add_recording(const std::filesystem::path& path);
+  std::optional<Error> add_summary(const std::filesystem::path& path);
   std::optional<Error> add_run_lines(const std::filesystem::path& path);
   EngineOptions engine_options() const;
   std::uint32_t free_rank(std::uint32_t wanted);

@@ -33,7 +33,7 @@ bool ends_with(std::string_view text, std::string_view end) {
 // What a folder is searched for; a file that the user names may have any name.
 bool has_known_name(const fs::path& path) {
   const std::string name = path.filename().string();
-  constexpr std::array<std::string_view, 5> kEnds{".json", ".json.gz", ".jsonl", ".gpudiag", ".sqlite"};
+  constexpr std::array<std::string_view, 6> kEnds{".json", ".json.gz", ".jsonl", ".gpudiag", ".sqlite", ".ranks"};
   return std::any_of(kEnds.begin(), kEnds.end(),
                      [&](std::string_view end) { return ends_with(name, end); });
 }
@@ -119,7 +119,10 @@ void add_folder(const fs::path& folder, Inputs& inputs) {
     files.push_back({*kind, path});
   }
   std::erase_if(files, [&](const InputFile& file) {
-    return file.kind == InputKind::kRecording && run_stems.count(file.path.stem().string()) > 0;
+    // Summaries of further devices bear a second ending.
+    const std::string stem = file.path.stem().string();
+    const bool beside = run_stems.count(stem) > 0 || run_stems.count(stem.substr(0, stem.rfind(".dev"))) > 0;
+    return beside && (file.kind == InputKind::kRecording || file.kind == InputKind::kSummary);
   });
   if (files.empty()) inputs.problems.push_back(why_empty(folder));
   inputs.files.insert(inputs.files.end(), files.begin(), files.end());
@@ -136,6 +139,7 @@ Result<InputKind> kind_of(const fs::path& path) {
   if (start.empty()) return Error{"is empty"};
   if (begins_with(kRecordingPreamble, start)) return Error{"is a recording that was cut before its first record"};
   if (begins_with(start, "gpudiag.records/")) return InputKind::kRecording;
+  if (begins_with(start, "gpudiag.ranks/")) return InputKind::kSummary;
   if (begins_with(start, "\x1f\x8b")) return InputKind::kKinetoTrace;
   if (begins_with(start, "SQLite format 3")) return InputKind::kNsysExport;
   if (is_nsys_report(path)) return Error{"is a report of Nsight Systems: " + how_to_export(path)};

@@ -17,6 +17,7 @@ enum class InputKind : std::uint8_t {
   kKinetoTrace,  ///< torch.profiler's JSON, plain or gzip
   kNsysExport,   ///< a database that nsys export wrote
   kRecording,    ///< gpudiag.records/1
+  kSummary,      ///< gpudiag.ranks/1, where its run's lines are missing
   kRunLines,     ///< gpudiag.session/1 and gpudiag.iteration/1, as a live run writes them
 };
 
