@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <string_view>
 
 #include "commands.hpp"
 #include "exit_code.hpp"
@@ -31,6 +33,17 @@ bool is_no_command(const CLI::App& app, const char* word) {
          });
 }
 
+// The option that the chosen command does not have; the parser may say first what is missing besides.
+std::string unknown_option(const CLI::App& command, int argc, char** argv) {
+  for (int i = 2; i < argc; ++i) {
+    const std::string_view word{argv[i]};
+    if (word == "--") break;
+    const std::string_view name = word.substr(0, word.find('='));
+    if (name.starts_with("--") && command.get_option_no_throw(std::string{name}) == nullptr) return std::string{name};
+  }
+  return {};
+}
+
 std::string say_wrong_usage(const CLI::App* app, const CLI::Error& error) {
   const auto chosen = app->get_subcommands();
   return fmt::format("gpudiag: {}; `gpudiag {}--help` says more\n", error.what(),
@@ -55,6 +68,14 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    const auto chosen = app.get_subcommands();
+    const std::string unknown =
+        error.get_exit_code() == 0 || chosen.empty() ? "" : unknown_option(*chosen.front(), argc, argv);
+    if (!unknown.empty()) {
+      fmt::print(stderr, "gpudiag: there is no option {0} of `gpudiag {1}`; `gpudiag {1} --help` says more\n", unknown,
+                 chosen.front()->get_name());
+      return kUsage;
+    }
     return app.exit(error) == 0 ? kSuccess : kUsage;
   }
   return action();

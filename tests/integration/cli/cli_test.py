@@ -315,6 +315,12 @@ class Analyze(Case):
         self.assertEqual(result.stderr.decode(),
                          "gpudiag: there is no command 'bogus'; there are run, analyze and env\n")
 
+    def test_AnUnknownOptionIsNamedWhateverElseIsMissing(self):
+        for arguments in (["--bogus"], ["--bogus=3", "--", "true"]):
+            result = self.gpudiag("run", *arguments)
+            self.assertEqual((result.returncode, result.stdout, result.stderr),
+                             (2, b"", b"gpudiag: there is no option --bogus of `gpudiag run`; `gpudiag run --help` says more\n"))
+
     def test_AReaderThatWantsNoMoreEndsItQuietly(self):
         path = self.write("trace.json", trace(steps=2000))
         for ignored in (False, True):
