@@ -17,6 +17,9 @@ constexpr std::size_t kLeastIterations = 4;
 constexpr std::size_t kMostIterations = 12;
 constexpr DurationNs kWorthSaying = microseconds(100);
 constexpr double kWorthSayingShare = 0.02;
+// Once or twice in a dozen iterations a thread waits for a processor; only what costs much is said then.
+constexpr std::size_t kOften = 3;
+constexpr double kMuchShare = 0.2;
 
 std::string length_text(DurationNs length) {
   const double ms = static_cast<double>(length.ns) * 1e-6;
@@ -242,6 +245,7 @@ void PeerWatch::find_slowest(std::span<const PeerView> peers, TimePoint now, std
   if (!found) return;
   const Culprit& worst = *found;
   if (worst.late < kWorthSaying || worst.share < kWorthSayingShare) return;
+  if (worst.kind != CulpritKind::kNetwork && worst.iterations.size() < kOften && worst.share < kMuchShare) return;
   std::string who;
   std::string figure;
   if (worst.kind == CulpritKind::kNetwork) {

@@ -37,6 +37,45 @@ TEST(PeerWatch, NamesTheRankThatNeedsLongestByItselfWhereArrivalsDoNotTell) {
       << lines[0].text;
 }
 
+/// Rank 3 late in the first `times` of 12 iterations, the others waiting for it.
+std::vector<PeerView> late_at_times(std::size_t times, DurationNs late) {
+  auto peers = four({}, 3);
+  const auto sync = static_cast<std::size_t>(Cause::kSync);
+  for (std::size_t r = 0; r < peers.size(); ++r) {
+    RankSummary& summary = peers[r].state.summary;
+    DurationNs shift;
+    for (std::size_t i = 0; i < summary.iterations.size(); ++i) {
+      RankIteration& iteration = summary.iterations[i];
+      CollectiveUse& use = summary.uses[i];
+      iteration.start += shift;
+      use.arrival += shift;
+      if (i < times) {
+        shift += late;
+        iteration.wall += late;
+        if (r == 3) {
+          iteration.idle += late;
+          iteration.idle_by_cause[sync] += late;
+          use.arrival += late;
+        } else {
+          iteration.communication += late;
+        }
+      }
+      use.start = use.arrival;
+      use.end += shift;
+      use.exposed = use.end - use.start;
+    }
+  }
+  return peers;
+}
+
+TEST(PeerWatch, ATwitchOrTwoOfABusyMachineIsNotWorthALine) {
+  PeerWatch watch{seconds(10)};
+  EXPECT_TRUE(watch.update(late_at_times(2, milliseconds(3)), at(10)).empty());
+  EXPECT_EQ(watch.update(late_at_times(4, milliseconds(3)), at(11)).size(), 0u);  // the same iterations: no news
+  PeerWatch other{seconds(10)};
+  EXPECT_EQ(other.update(late_at_times(4, milliseconds(3)), at(11)).size(), 1u);
+}
+
 TEST(PeerWatch, SaysNothingOfRanksThatAreAlike) {
   PeerWatch watch{seconds(10)};
   EXPECT_TRUE(watch.update(four({}, 3), at(10)).empty());
