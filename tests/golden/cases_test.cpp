@@ -208,6 +208,40 @@ TEST(Case, WithoutOneOperationThereIsNoLedgerButADefect) {
   EXPECT_EQ(got.quality.grade(), Grade::kPoor);
 }
 
+// C section 5: kernels whose launches nobody recorded. Nobody knows then what the host did.
+TEST(Case, KernelsWithoutLaunchesAreBlamedOnNothing) {
+  Events events;
+  for (int step = 0; step < 4; ++step) {
+    const double begin = 1000 + step * 2000;
+    events.step(step, begin, 1990);
+    for (int i = 0; i < 10; ++i) events.kernel(step * 10 + i + 1, begin + 10 + i * 190, 90);
+  }
+  const ProcessLedgers got = events.analysed();
+  ASSERT_FALSE(got.ledgers.empty());
+  for (const IterationLedger& ledger : got.ledgers)
+    EXPECT_EQ(charged(ledger, Cause::kUnknown), ledger.idle) << ledger.label;
+}
+
+// C section 5: kernels of one step stamped by a clock that is an hour ahead.
+TEST(Case, AnotherClockMakesNoGapOfAnHour) {
+  Events events;
+  for (int step = 0; step < 5; ++step) {
+    const double begin = 1000 + step * 2000;
+    events.step(step, begin, 1990);
+    for (int i = 0; i < 10; ++i) {
+      const int id = step * 10 + i + 1;
+      events.launch(id, begin + 10 + i * 190);
+      events.kernel(id, begin + 20 + i * 190 + (step == 2 ? 3600e6 : 0), 90);
+    }
+  }
+  const ProcessLedgers got = events.analysed();
+  for (const IterationLedger& ledger : got.ledgers) {
+    EXPECT_TRUE(!ledger.valid() || ledger.wall < milliseconds(10)) << ledger.label << ": " << ledger.wall.ns;
+  }
+  EXPECT_TRUE(got.ledgers.at(1).valid());
+  EXPECT_NE(got.quality.grade(), Grade::kGood);
+}
+
 // T31: nothing may be taken for granted.
 TEST(Case, EmptyTracesGiveEmptyLedgers) {
   EXPECT_TRUE(Events{}.analysed().ledgers.empty());

@@ -171,7 +171,8 @@ void divide(const Gap& gap, const OperationReplay* next, NameId next_name, const
   // off the front of the gap; labelled pieces are charged for what they add to it. Where the wait
   // came after the launch instead, the pieces get their time back as claims.
   TimePoint from = gap.start;
-  if (claims.remains() > options.launch_latency) {
+  // Of an operation whose launch nobody saw that cannot be said: it may have been launched late.
+  if (next->launched && claims.remains() > options.launch_latency) {
     const DurationNs remains = std::min(claims.remains(), gap.end - gap.start);
     account.charge({Cause::kDependency, SubCause::kNone, next_name, ThreadId{}}, remains);
     from += remains;
