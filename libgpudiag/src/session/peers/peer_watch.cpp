@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kLeastIterations = 4;
 constexpr std::size_t kMostIterations = 12;
 constexpr DurationNs kWorthSaying = microseconds(100);
-constexpr double kWorthSayingShare = 0.02;
+constexpr double kWorthSayingShare = 0.05;
 // Once or twice in a dozen iterations a thread waits for a processor; only what costs much is said then.
 constexpr std::size_t kOften = 3;
 constexpr double kMuchShare = 0.2;
