@@ -309,6 +309,27 @@ TEST_F(Iterations, LostRecordsAndTimeStoodAsideAreNeverGuessed) {
   EXPECT_EQ(quality[Defect::kDropped], 12u);
 }
 
+// Since the last delivery two iterations have ended: the loss may lie in any of the three.
+TEST_F(Iterations, ALossThatLiesInSeveralIsCountedBeforeInAllButTheFirst) {
+  add(tick(5_us));
+  run_kernel(6_us, 10_us, 100_us);
+  add(mark(20_us, 0));
+  run_kernel(30_us, 110_us, 150_us);
+  add(mark(40_us, 1));
+  Record lost = span(RecordKind::kLost, 50_us, 50_us);
+  lost.value = 12;
+  add(lost);
+  run_kernel(60_us, 160_us, 200_us);
+  add(mark(70_us, 2));
+  const auto all = ledgers();
+  ASSERT_EQ(all.size(), 3u);
+  constexpr auto kDropped = static_cast<std::size_t>(InvalidReason::kDropped);
+  for (const IterationLedger& ledger : all) {
+    EXPECT_EQ(ledger.invalid[kDropped], 12u);
+    EXPECT_EQ(ledger.counted_before[kDropped], ledger.index == 0 ? 0u : 12u);
+  }
+}
+
 TEST_F(Iterations, ATimeStoodAsideThatIsToldPieceByPieceIsOne) {
   run_kernel(0_us, 10_us, 100_us);
   add(mark(20_us, 0));
