@@ -31,6 +31,19 @@ TEST_F(LinePacing, TheFirstIterationIsPrintedAtOnce) {
   EXPECT_THAT(lines_, ElementsAre(HasSubstr("iter 0  1.0 ms")));
 }
 
+TEST_F(LinePacing, WhatIsNoIterationIsCalledAWindowAndHasALineOfItsOwn) {
+  LinePacer pacing = pacer(false);
+  IterationLedger window = ledger(0, 1'000'000);
+  window.phase = Phase::kWindow;
+  pacing.add(window, at_ms(0));
+  window.index = 1;
+  pacing.add(window, at_ms(10));
+  pacing.add(ledger(0, 2'000'000), at_ms(20));
+  pacing.flush();
+  EXPECT_THAT(lines_, ElementsAre(HasSubstr("rank 0 window 0  1.0 ms"), HasSubstr("rank 0 window 1  1.0 ms"),
+                                  HasSubstr("rank 0 iter 0  2.0 ms")));
+}
+
 TEST_F(LinePacing, FastIterationsShareALineASecond) {
   LinePacer pacing = pacer(false);
   for (std::uint64_t i = 0; i <= 250; ++i)

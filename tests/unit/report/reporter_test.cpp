@@ -81,6 +81,25 @@ TEST(RankCollector, TheScatterIsThatOfTheIterationsTheSumIsOf) {
   EXPECT_GT(windows.basis().scatter.at(0).margin(column_of_host(), 0.3), 0);
 }
 
+TEST(RankCollector, JudgesAJobThatOnlyEvaluatesByItsEvaluationAndNotByItsStart) {
+  std::vector<IterationLedger> ledgers = alike(6, ledger(0, 700'000, {{Cause::kSync, 300'000}}));
+  for (IterationLedger& one : ledgers) one.phase = Phase::kEvaluation;
+  ledgers[0] = ledger(0, 9'000'000, {{Cause::kHost, 8'000'000}});
+  ledgers[0].phase = Phase::kWindow;
+  const RankCollector rank = rank_with(ledgers);
+  EXPECT_FALSE(rank.basis().steady);
+  EXPECT_EQ(rank.basis().sum.iterations, 5u);
+  EXPECT_EQ(rank.basis().sum.idle_of(Cause::kHost), DurationNs{});
+  EXPECT_EQ(rank.devices().at(DeviceId{0}).all.iterations, 6u);
+}
+
+TEST(RankCollector, JudgesFewIterationsByThemAndNotByTheWindowsBefore) {
+  std::vector<IterationLedger> ledgers = alike(3, ledger(0, 700'000));
+  ledgers[0].phase = ledgers[1].phase = Phase::kWindow;
+  const RankCollector rank = rank_with(ledgers);
+  EXPECT_EQ(rank.basis().sum.iterations, 1u);
+}
+
 TEST(RankCollector, KnowsAJobOfPyTorchByItsEvidence) {
   IterationLedger like = ledger(0, 100);
   EXPECT_FALSE(rank_with(alike(3, like)).basis().torch);
