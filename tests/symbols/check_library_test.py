@@ -11,11 +11,10 @@ import unittest
 
 import check_library
 
-GOOD = """
-#define VISIBLE __attribute__((visibility("default")))
-VISIBLE int InitializeInjection(void) { return 1; }
-VISIBLE int InitializeInjectionNvtx2(void *table) { return table != 0; }
-"""
+# A library that has each name it must have, and no other.
+ENTRIES = check_library.RULES["gpudiag_inject"].must_export
+GOOD = '#define VISIBLE __attribute__((visibility("default")))\n' + "".join(
+    f"VISIBLE int {name}(void *table) {{ return table != 0; }}\n" for name in ENTRIES)
 COMPILER = "cc"
 
 
@@ -40,9 +39,9 @@ class CheckLibrary(unittest.TestCase):
         self.assertEqual(self.breaches(GOOD + "VISIBLE int helper;"), ["exports helper"])
 
     def test_names_a_missing_entry_point(self):
-        source = GOOD.replace("InitializeInjectionNvtx2", "hidden").replace(
-            "VISIBLE int hidden", "int hidden")
-        self.assertEqual(self.breaches(source), ["lacks InitializeInjectionNvtx2"])
+        for name in ENTRIES:
+            source = GOOD.replace(f"VISIBLE int {name}(", f"int {name}(")
+            self.assertEqual(self.breaches(source), [f"lacks {name}"])
 
     def test_names_a_symbol_of_a_newer_libc(self):
         # The linker notes the version of the machine's libc; getrandom came with 2.25.
