@@ -2,22 +2,20 @@
 // A small export of Nsight Systems, made row by row; gone when the test is.
 #pragma once
 
-#include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "record/sink.hpp"
 #include "sources/nsys_file/nsys_trace.hpp"
+#include "unit/sources/recorded/read_records.hpp"
 
 namespace gpudiag::testing {
 
@@ -107,53 +105,17 @@ inline std::string range(std::string_view text, std::int64_t start, std::int64_t
          std::to_string(global_id(pid, pid)) + ",'" + std::string{json} + "');";
 }
 
-struct Collected final : RecordSink {
-  std::vector<Record> records;  ///< without ticks
-  void add(const Record& record) override {
-    if (record.kind != RecordKind::kTick) records.push_back(record);
-  }
-};
-
 /// Reads an export and keeps the records of its first process.
-class ReadExport {
+class ReadExport : public ReadRecords {
  public:
-  explicit ReadExport(const ExportFile& file, std::size_t process = 0) : trace_{read(file)} {
-    trace_->deliver(trace_->processes().at(process).id, collected_);
-  }
+  explicit ReadExport(const ExportFile& file, std::size_t process = 0) : ReadRecords{read_nsys(file.path()), process} {}
 
-  const RecordedTrace& trace() const { return *trace_; }
-  const std::vector<Record>& records() const { return collected_.records; }
-  std::string_view name(const Record& record) const { return trace_->names().text(record.name); }
-  std::uint64_t defects(Defect defect) const { return trace_->quality()[defect]; }
-
-  std::vector<Record> of_kind(RecordKind kind) const {
-    std::vector<Record> found;
-    for (const Record& record : collected_.records)
-      if (record.kind == kind) found.push_back(record);
-    return found;
-  }
-  /// The one record of this kind; a test that has another number of them fails.
-  Record one(RecordKind kind) const {
-    const std::vector<Record> found = of_kind(kind);
-    EXPECT_EQ(found.size(), 1u);
-    return found.empty() ? Record{} : found.front();
-  }
   /// Whether the reader says that something of this text is not known.
   bool says(std::string_view text) const {
-    for (const std::string& sentence : trace_->info().unknown)
+    for (const std::string& sentence : trace().info().unknown)
       if (sentence.find(text) != std::string::npos) return true;
     return false;
   }
-
- private:
-  static RecordedTrace read(const ExportFile& file) {
-    auto trace = read_nsys(file.path());
-    if (!trace) throw std::runtime_error{trace.error().message};
-    return std::move(*trace);
-  }
-
-  std::optional<RecordedTrace> trace_;
-  Collected collected_;
 };
 
 }  // namespace gpudiag::testing
